@@ -1,10 +1,10 @@
 #!/bin/bash
-# The package on a whole Debian with systemd and its suite's own kernel, which has what user-mode
-# Linux lacks, as far as emulation goes: the installation changes no limit, `cgphase status`
-# answers, phases are learned from what was recorded here, a service that works in them has its
-# limits lowered, a stop and the removal restore them, and purge leaves nothing.
-# own_kernel_test.sh FOLDER, run by tests/kernel/psi_guest --image; the package lies in FOLDER.
-# shellcheck disable=SC2154  # what the fixtures set
+# The package on a whole Debian with systemd and its suite's own kernel, which is emulated and has
+# what user-mode Linux lacks. The installation changes no limit, and `cgphase status` answers.
+# Phases are learned from a recording, and a service with these phases has its limits lowered. A
+# stop and the removal restore them, and purge leaves nothing.
+# own_kernel_test.sh FOLDER, run by tests/kernel/psi_guest --image; the package is in FOLDER.
+# shellcheck disable=SC2154  # set by the fixtures
 package=$(find "$1" -name 'cgphase_*.deb')
 export DEBIAN_FRONTEND=noninteractive
 # shellcheck source-path=SCRIPTDIR/../kernel source=../kernel/daemon_fixture.sh
@@ -15,10 +15,10 @@ export DEBIAN_FRONTEND=noninteractive
 . "$(dirname "$0")/package_fixture.sh"
 
 cgroups=system.slice/plain.service
-# Computes, holds memory, and does nothing, some seconds each. It computes for a time, not for an
-# amount, and starts no program for it: an emulated processor would be too slow for the quota, there
-# would be nothing to save, and what is throttled is left alone. For the same reason its quota is
-# more than one processor, as dd takes the whole of one while it writes.
+# Computes, uses memory, and is idle, some seconds each. It computes for a time and not for an
+# amount, and starts no program for that. Otherwise an emulated processor would be too slow for the
+# quota: nothing could be saved, and a throttled container is not lowered. For the same reason its
+# quota is more than one processor, because dd uses a whole one while it writes.
 work=/run/plain
 cat >$work <<'WORK'
 exec {never}<> <(:)
@@ -40,10 +40,11 @@ installed() {
   local start
   must apt-get -q -y install "$package" </dev/null >/tmp/apt.log
   start=$(now_ms)
-  until_true 10000 answers || fail "no answer within 10 s: $(journalctl -u cgphased -n 20)"
+  until_true 10000 answers ||
+    fail "cgphase status does not answer within 10 s: $(journalctl -u cgphased -n 20)"
   echo "installed: status answers after $(($(now_ms) - start)) ms"
   grep -q '"mode": *"observe"' /tmp/status || fail "the mode is not observe: $(cat /tmp/status)"
-  property_is ActiveState active || fail 'not started'
+  property_is ActiveState active || fail 'the unit is not active'
   pause_ms 5000
   all_original || fail "observing changed a limit: $(difference)"
   [ "$(units_loaded)" = "$loaded" ] || fail 'the installation reloaded systemd'
@@ -53,18 +54,18 @@ installed() {
   diagnosed
 }
 
-# Nothing keeps it from working here, and each version is told.
+# doctor finds no problem here and reports each version.
 diagnosed() {
   local word
-  cgphase doctor >/tmp/doctor || fail 'doctor found something that fails'
+  cgphase doctor >/tmp/doctor || fail 'doctor reported a failure'
   cat /tmp/doctor
   for word in "kernel *Linux $(uname -r)" 'systemd *systemd manages this machine' \
     'programs *cgphased [0-9.]*, libbpf [0-9.]*, SQLite [0-9.]*, systemd [0-9]'; do
-    grep -q "^ok  *$word" /tmp/doctor || fail "doctor does not tell '$word'"
+    grep -q "^ok  *$word" /tmp/doctor || fail "doctor does not report '$word'"
   done
 }
 
-configure() {  # MODE, with rails for seconds instead of hours
+configure() {  # MODE, with safety rules of seconds instead of hours
   export CGPHASE_TEST_KEYS=1
   must systemctl set-environment CGPHASE_TEST_KEYS=1
   cat >/etc/cgphase/conf.d/plain.toml <<TOML
@@ -96,7 +97,7 @@ quiet_memory_io_some_avg10 = 1.0
 TOML
   must cgphased --check-config
   must systemctl restart cgphased
-  until_true 60000 answers || fail 'no answer within 60 s of a start'
+  until_true 60000 answers || fail 'cgphase status does not answer within 60 s of a start'
 }
 
 trained() {
@@ -104,12 +105,13 @@ trained() {
   must cgphase -q record --for 75s -o /tmp/here.csv "/$cgroups"
   all_original || fail 'observing changed a limit'
   must cgphase -q train --clusters 3 --epochs 40 -o /etc/cgphase/here.json /tmp/here.csv \
-    2>/tmp/trained  # on the console it would tell of its progress
-  echo "observed: $(wc -l </tmp/here.csv) samples, a model made of them"
+    2>/tmp/trained  # else its progress would be on the console
+  echo "observed: $(wc -l </tmp/here.csv) samples, a model trained on them"
 }
 
-# A quota of more than one processor is lowered when it is less than one, so that it is in force
-# where there is one only: less than the period, which stands behind it.
+# Whether both limits are lowered. A quota of more than one processor counts as lowered only below
+# one, so that it takes effect on one processor. So it is compared with the period, the second
+# number.
 both_lowered() {
   local knob meant in_force
   while IFS='=' read -r knob meant; do
@@ -129,9 +131,10 @@ policy = "hold"'
     cgphase events
   fi
   until_true 120000 two_phases "/$cgroups" || fail "fewer than two phases: $(cat /tmp/shown)"
-  grep -q '^oom_kill 0' "$root/$cgroups/memory.events" || fail 'something was killed'
+  grep -q '^oom_kill 0' "$root/$cgroups/memory.events" || fail 'a process was killed'
   cgphase list
-  cgphase status | grep 'sampling ok, BPF' || fail "no walk by BPF: $(cgphase status)"
+  cgphase status | grep 'sampling ok, BPF' ||
+    fail "status does not report sampling by BPF: $(cgphase status)"
 }
 
 restored() {  # BY-WHAT
@@ -147,14 +150,14 @@ ended() {
   until_true 240000 some_changed || fail 'not lowered again after a start'
   must apt-get -q -y remove cgphase </dev/null >/tmp/apt.log
   restored 'the removal'
-  [ ! -e /usr/sbin/cgphased ] || fail 'the program is still there'
+  [ ! -e /usr/sbin/cgphased ] || fail '/usr/sbin/cgphased still exists'
   must apt-get -q -y purge cgphase </dev/null >/tmp/apt.log
   nothing_left
   [ "$(units_loaded)" = "$loaded" ] || fail 'systemd was reloaded'
   echo 'purged: nothing is left, systemd was never reloaded'
 }
 
-[ -n "$package" ] || { echo "FAILED: no package in $1"; exit 1; }
+[ -n "$package" ] || { echo "FAILED: no cgphase_*.deb in $1; run scripts/package"; exit 1; }
 must systemd-run --quiet --unit plain -p MemoryMax=128M -p MemorySwapMax=0 -p CPUQuota=150% \
   bash $work
 original=$(snapshot $cgroups)

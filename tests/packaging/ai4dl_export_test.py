@@ -1,4 +1,5 @@
-"""The export script: a document that `cgphase model import` takes, and one clear line otherwise."""
+"""Tests the export script: it writes a document that `cgphase model import` accepts, or one clear
+line."""
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -25,7 +26,7 @@ def script():
 
 
 class Array:
-    """What numpy's array shows of itself here. At module level, so that pickle finds it."""
+    """Stands in for numpy's array. It is at module level so that pickle finds it."""
 
     def __init__(self, rows):
         self.rows = rows

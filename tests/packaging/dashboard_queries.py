@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Reads a page of metrics, prints a test for promtool: each query of the dashboard, with all hosts
-and containers chosen, is one that Prometheus can answer, and finds something there."""
+"""Reads a page of metrics and prints a test for promtool. In the test Prometheus must answer each
+query of the dashboard, with all hosts and containers chosen, and find something."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def main():
               "exp_samples": [{"labels": "{}", "value": 1}]} for query in queries()]
     found = list(series(sys.stdin))
     if len(tests) < 16 or len(found) < 60:
-        sys.exit(f"{len(tests)} queries, {len(found)} series: not what should be tried")
+        sys.exit(f"{len(tests)} queries, {len(found)} series: too few to prove anything")
     json.dump({"evaluation_interval": "1m",
                "tests": [{"interval": "1m", "input_series": found,
                           "promql_expr_test": tests}]}, sys.stdout, indent=1)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The examples for Prometheus and Grafana against the metrics that there are: docs/metrics.md,
-whose table another test holds to the program's."""
+"""Compares the examples for Prometheus and Grafana with the existing metrics in docs/metrics.md.
+Another test compares the table there with the program."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def metrics():
 
 
 def expressions(value):
-    """Every string of a dashboard."""
+    """Yields every string of a dashboard."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):

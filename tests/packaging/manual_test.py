@@ -30,7 +30,7 @@ def help_of(*words):
 
 
 def options_in_help(text):
-    """{"-o", "--output", ...} of a help text of CLI11: names stand at the begin of a line."""
+    """{"-o", "--output", ...} of a help text of CLI11: names are at the start of a line."""
     found = set()
     for names in re.findall(r"^  (-[-a-z,]*)(?: |$)", text, re.MULTILINE):
         found.update(names.split(","))
@@ -61,7 +61,7 @@ def options_in_line(line):
 
 
 def command_page():
-    """As command(), from cgphase(1): a verb's line is not indented, those of its options are."""
+    """Like command(), from cgphase(1). Only the lines of options are indented."""
     found = {(): set()}
     verb = ()
     options = page("cgphase.1").partition("\n# COMMON OPTIONS\n")[2]
@@ -76,14 +76,14 @@ def command_page():
 
 
 def getopt_names():
-    """Of the table that cgphased parses with."""
+    """The option names in the table of cgphased's parser."""
     table = re.findall(r'\{"([a-z-]+)", (?:required|no)_argument', text_of("agent/main.cpp"))
     return {"--" + name for name in table}
 
 
 class Manual(unittest.TestCase):
     def test_the_page_of_the_command_names_every_verb_and_no_other(self):
-        # A verb that only holds others has no line of its own.
+        # A verb that only groups others has no line of its own.
         verbs = {verb for verb in command() if verb and not any(
             other[:-1] == verb for other in command())}
         self.assertGreater(len(verbs), 10)
@@ -115,12 +115,12 @@ class Manual(unittest.TestCase):
         known = known.union(*command().values())
         pages = "".join(page(name) for name in (
             "cgphase.1", "cgphase.7", "cgphased.8", "cgphase-restore.8", "cgphase.toml.5.head"))
-        ours = re.sub(r"systemctl( --[a-z-]+)+", "", pages)  # those are systemctl's own
+        ours = re.sub(r"systemctl( --[a-z-]+)+", "", pages)  # these options are systemctl's
         named = set(LONG.findall(ours + text_of("agent/config/default_config.toml")))
         self.assertEqual(named - known, set())
 
 
-# What a completion offers behind the words, one a line.
+# Prints what a completion offers after the words, one per line.
 BASH = r"""
 . packaging/completions/cgphase.bash
 COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
@@ -150,7 +150,7 @@ class Completions(unittest.TestCase):
     def offered(self, shell, script, *words):
         path = os.path.dirname(COMMAND) + ":" + os.environ["PATH"]
         options = {"zsh": ["-f"], "fish": ["--no-config"]}.get(shell, [])
-        name = "--" if shell == "fish" else shell  # the others take it as $0
+        name = "--" if shell == "fish" else shell  # the other shells take it as $0
         done = subprocess.run([shell, *options, "-c", script, name, "cgphase", *words], cwd=TREE,
                               capture_output=True, text=True, check=True,
                               env={**os.environ, "PATH": path})

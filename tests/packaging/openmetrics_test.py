@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The page for scrapes, read by the strict parser of Prometheus' Python client.
+"""The strict parser of Prometheus' Python client reads the page for scrapes.
 
 openmetrics_test.py PRINT_METRICS"""
 
@@ -9,7 +9,7 @@ import sys
 try:
     from prometheus_client.openmetrics.parser import text_string_to_metric_families
 except ImportError:
-    print("python3-prometheus-client is not installed")
+    print("skipped: install the package python3-prometheus-client")
     sys.exit(77)
 
 

@@ -1,5 +1,5 @@
-// All metrics of made-up reports, hostile names among them, for other programs to read:
-// print_metrics openmetrics|prometheus
+// print_metrics openmetrics|prometheus: prints all metrics of made-up reports, with hostile names,
+// for other programs to read.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string_view>

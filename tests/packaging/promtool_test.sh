@@ -1,7 +1,7 @@
 #!/bin/bash
-# Prometheus' own checker on the rules of packaging/prometheus, on their tests, on the text that
-# node_exporter reads, and on the queries of the dashboard. The package would start a server, so
-# that only its promtool is unpacked.
+# Runs Prometheus' own checker on the rules of packaging/prometheus, on their tests, on the text
+# that node_exporter reads, and on the queries of the dashboard. The Debian package would start a
+# server, so only its promtool is unpacked.
 # promtool_test.sh FOLDER PRINT_METRICS
 set -euo pipefail
 folder=$(realpath -m "$1") print_metrics=$(realpath "$2")
@@ -19,7 +19,7 @@ fetch() {
 
 promtool=$(command -v promtool || echo "$folder/promtool")
 if [ ! -x "$promtool" ] && ! fetch; then
-  echo 'the package prometheus, which has promtool, cannot be downloaded'
+  echo 'skipped: the package prometheus (promtool) cannot be downloaded; install it'
   exit 77
 fi
 work=$(mktemp -d)
@@ -33,4 +33,4 @@ cd "$work"
 "$promtool" check metrics <page
 "$tree/tests/packaging/dashboard_queries.py" <page >queries.yml
 "$promtool" test rules queries.yml
-echo 'promtool: rules, their tests, the textfile and the queries of the dashboard are good'
+echo 'promtool: rules, their tests, the textfile and the queries of the dashboard pass'
