@@ -1,5 +1,5 @@
-// import_ai4dl and parse_ai4dl_weights: a refusal names the file; what is accepted is a model that
-// its file holds.
+// import_ai4dl and parse_ai4dl_weights: a refusal names the file. Accepted parameters give a model
+// that its file can represent.
 #include "model/ai4dl.h"
 
 #include "tests/fuzz/refusal.h"

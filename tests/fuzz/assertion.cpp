@@ -1,5 +1,5 @@
-// Assertion::parse: a refusal is one printable line; what is accepted names only what is known, has
-// an outcome whatever the values are, and without values does not hold if it names any.
+// Assertion::parse: a refusal is one printable line. An accepted assertion names only known things
+// and has an outcome for all values. If it names any values, it fails without them.
 #include "lab/replay/assertion.h"
 
 #include <cmath>

@@ -1,6 +1,6 @@
-// Replies of a daemon that the command does not trust: pages of the history and of who is in it,
-// and what was learned. What is refused is refused in one printable line; what is taken is the same
-// when it is written and read again, and makes a trace that reads.
+// Replies of a daemon that the command does not trust: pages of the history, the list of its
+// containers, and learned statistics. A refusal is one printable line. An accepted reply is the
+// same when it is written and read again, and makes a readable trace.
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -24,7 +24,7 @@ void check_readable(const Result<T>& result) {
   CHECK_INVARIANT(printable(result.error().text) == result.error().text);
 }
 
-// Rows in the order of their times, as the history has them; hostile times are no trace.
+// Rows must be in the order of their times, as in the history; hostile times make no trace.
 void check_trace(const std::vector<HistoryPoint>& points) {
   std::string text;
   write_trace_header(text);

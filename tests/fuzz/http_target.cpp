@@ -1,6 +1,6 @@
-// The head of a request of HTTP as lines: method, Host, Sec-Fetch-Site, and the rest, which is the
-// target. What is refused is refused in one printable line, with a status of the list; what is
-// taken only reads, came to this machine's name, and is a request that the socket takes too.
+// The head of an HTTP request as lines: method, Host, Sec-Fetch-Site, and the rest, which is the
+// target. A refusal is one printable line with a status from the list. An accepted request only
+// reads, is addressed to this machine's name, and is also accepted on the socket.
 #include <algorithm>
 #include <array>
 #include <cstdint>

@@ -1,6 +1,6 @@
-// The parsers of kernel files: no number is read whose end is missing, none is negative, need lies
-// between the explained part and what no sum can pass, and a limit that was read is written back
-// the same. The first byte cuts the text.
+// The parsers of kernel files. No number without its end is read, and none is negative. Need is
+// between the explained part and the largest possible sum. A limit that was read is written back
+// unchanged. The first byte says where the text is cut.
 #include "cgroupfs/kernel_text.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ constexpr std::uint64_t kNegativeFrom = std::uint64_t{1} << 63;
 bool sound(const Counter& number) { return !number || *number < kNegativeFrom; }
 
 void check_cut(std::string_view text, std::string_view part) {
-  // A number of the part is that of the whole text.
+  // A number read from the part must equal that of the whole text.
   const auto same = [](const Counter& of_part, const Counter& of_text) {
     return !of_part || of_part == of_text;
   };
@@ -48,7 +48,7 @@ void check_need(const MemoryStat& memory, Bytes current) {
   CHECK_INVARIANT(*memory_need(memory, current, current) >= *need);
 }
 
-// What is read of a file that cgphase writes is what it would write, within the kernel's bounds.
+// A value read from a file that cgphase writes is what it would write, within the kernel's bounds.
 void check_knobs(std::string_view text) {
   for (const Knob knob : kKnobs) {
     Limits limits;

@@ -1,4 +1,4 @@
-// Bytes as a file that a reader can open by its path; it lies in memory and has no name.
+// Bytes as a file that a reader can open by its path. The file is in memory and has no name.
 #pragma once
 
 #include <sys/mman.h>
@@ -17,7 +17,7 @@ class MemoryFile {
  public:
   MemoryFile() : fd_(::memfd_create("fuzz", MFD_CLOEXEC)) { CHECK_INVARIANT(fd_.valid()); }
 
-  // In place of what was there.
+  // Replaces the content.
   void write(const std::uint8_t* bytes, std::size_t size) const {
     CHECK_INVARIANT(::ftruncate(fd_.get(), 0) == 0);
     CHECK_INVARIANT(::pwrite(fd_.get(), bytes, size, 0) == static_cast<ssize_t>(size));

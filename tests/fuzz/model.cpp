@@ -1,6 +1,6 @@
-// parse_model: what it refuses it refuses by name; what it accepts is a model that passes
-// check_model, is written and read back as itself, byte for byte, and that the integers can run.
-// A checksum that the bytes do not have is put in its place, so that what lies behind it is read.
+// parse_model: a refusal names its cause. An accepted model passes check_model, is written and read
+// back byte for byte, and can run in integers. A wrong checksum is replaced by the right one, so
+// that the parser reads on.
 #include "model/model.h"
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-// read_phase_sequences: a refusal names file and line; what is accepted holds the promises of
-// model/phase_sequence.h, is the same when written and read again, and adds up as a tree.
+// read_phase_sequences: a refusal names file and line. Accepted sequences keep the promises of
+// model/phase_sequence.h, are the same when written and read again, and add up as a tree.
 #include "model/phase_sequence_reader.h"
 
 #include "lab/prototypes/prototypes.h"
@@ -20,7 +20,7 @@ void check_runs(const PhaseSequence& sequence) {
   }
 }
 
-// Runs longer than a file may tell are told in pieces.
+// A run that is longer than a file allows is written in pieces.
 std::string written(const std::vector<PhaseSequence>& sequences) {
   std::string text = "phase_runs\n";
   for (const PhaseSequence& sequence : sequences) {

@@ -1,6 +1,6 @@
-// Policies: the first line is a policy as the configuration tells it, the rest is what earlier runs
-// taught. A text that is refused is refused in one printable line, one that is taken is the same
-// when it is written and read again; whatever was taught, a policy asks for what can be given.
+// Policies: the first line is a policy as in the configuration, the rest is what earlier runs
+// learned. A refusal is one printable line. An accepted text is the same when it is written and
+// read again. With any statistics, a policy recommends only possible limits.
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -28,7 +28,7 @@ void check_forecast(const Forecast& forecast) {
     CHECK_INVARIANT(next.probability > 0 && next.probability <= 1);
     CHECK_INVARIANT(next.in.count() >= 0 && next.in < std::chrono::hours(1'000'000'000));
     CHECK_INVARIANT(!next.cpu_peak || (next.cpu_peak->value >= 0 && next.cpu_peak->value < 1e12));
-    // Whatever comes is within what was told of all.
+    // The next phase is within the forecast over all phases.
     CHECK_INVARIANT(!next.cpu_peak || !forecast.cpu_peak ||
                     next.cpu_peak->value <= forecast.cpu_peak->value);
     CHECK_INVARIANT(!next.memory_peak || !forecast.memory_peak ||
@@ -36,7 +36,7 @@ void check_forecast(const Forecast& forecast) {
   }
 }
 
-// Half a minute of it.
+// Runs it for half a minute.
 void run(const PolicySpec& spec, const nlohmann::json& prior) {
   auto made = make_policy(spec, prior, all_known());
   CHECK_INVARIANT(made.has_value());

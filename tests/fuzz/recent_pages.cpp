@@ -1,7 +1,7 @@
-// Table recent: pages that somebody else wrote, and what a writer of ours makes of it over many
-// flushes. Of any pages the reader makes blocks that read, of a container and in their order, and
-// that come back from pages packed anew. A ring that is written as bytes of the input say has after
-// each flush, also after one that was rolled back, exactly the blocks that are open.
+// Table recent: pages from an untrusted writer, and what our writer makes of them over many
+// flushes. From any pages the reader makes readable blocks, per container and in order, and these
+// survive being packed again. A ring is written as the bytes of the input say. After each flush,
+// also one that was rolled back, it has exactly the open blocks.
 #include "storage/recent_ring.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ constexpr CgroupId kId{42, 1};
 constexpr std::size_t kSumBytes = 4, kLengthBytes = 2;
 constexpr std::int64_t kContainers = 16;
 
-// A length and so many bytes each, which zeros make a page; and the sum that they have.
+// Each page is a length and that many bytes, padded with zeros; and the sum of the lengths.
 std::vector<std::string> pages_of(std::string_view input) {
   std::vector<std::string> pages;
   while (input.size() > kLengthBytes) {
@@ -57,7 +57,7 @@ bool same_block(const RecentBlock& a, const RecentBlock& b) {
 
 void check_packed_anew(const std::vector<RecentBlock>& blocks) {
   RecentPacker packer(blocks.size() + 1);
-  // One container may have several, of different flushes.
+  // One container may have several blocks, from different flushes.
   for (std::uint64_t first = 1; const RecentBlock& block : blocks)
     packer.add(block.container, first++, 0, block.payload);
   RecentReader reader;
@@ -74,7 +74,7 @@ void check_packed_anew(const std::vector<RecentBlock>& blocks) {
 void check_foreign(std::string_view input) {
   RecentReader reader;
   for (const std::string& page : pages_of(input)) reader.add(page);
-  reader.add(input);  // and what is no page
+  reader.add(input);  // also bytes that are not a page
   std::uint64_t damaged = 0;
   const std::vector<RecentBlock> blocks = reader.blocks(damaged);
   CHECK_INVARIANT(damaged >= 1);
@@ -106,7 +106,7 @@ class Written {
       open.fresh = true;
     }
   }
-  // As SampleHistory does: a block without new points is open no more.
+  // As in SampleHistory: a block without new points is no longer open.
   void flush(bool commit) {
     Result<Transaction> transaction = Transaction::begin(connection_);
     CHECK_INVARIANT(transaction.has_value());

@@ -1,4 +1,4 @@
-// What every reader's refusal of foreign bytes must be.
+// The form that every reader's refusal of foreign bytes must have.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace cgphase {
 
-// `invalid`, one printable line, and it begins with the file and, unless `place` is empty, with
-// where in it.
+// `invalid` and one printable line. It begins with the file and, unless `place` is empty, with the
+// place in it.
 inline void check_refusal(const Error& error, const std::string& file, const std::string& place) {
   CHECK_INVARIANT(error.kind == ErrorKind::invalid);
   CHECK_INVARIANT(error.text.starts_with(file + ": " + place));

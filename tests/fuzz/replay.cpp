@@ -1,5 +1,5 @@
-// Gives every file of the folders named to a fuzz target once, in the order of their names: the
-// corpus as an ordinary test, with any compiler.
+// Passes every file of the given folders to a fuzz target once, in the order of their names. So the
+// corpus is an ordinary test with any compiler.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

@@ -1,6 +1,5 @@
-// read_trace: what it refuses it refuses with file and line; what it accepts keeps the promises of
-// traces/trace.h, is the same when read again, can be looked at by a model, and survives being
-// written down.
+// read_trace: a refusal names file and line. An accepted trace keeps the promises of
+// traces/trace.h, is the same when read again, can be used by a model, and survives being written.
 #include "traces/trace.h"
 
 #include <cmath>
@@ -44,7 +43,7 @@ void check_features(const Execution& execution) {
         CHECK_INVARIANT(!value || std::isfinite(*value));
 }
 
-// By names of its own: a written name may stand for several.
+// Under its own column names: one written name may mean several columns.
 std::string written(const Trace& trace) {
   std::string text;
   write_trace_header(text);
@@ -69,13 +68,13 @@ std::string written(const Trace& trace) {
   return text;
 }
 
-// A copy may say less: what its host can do is the largest use where the original tells no host.
+// A copy may have less: if the original names no host, the host's size is the largest use.
 template <class Value>
 void check_same_or_absent(const std::optional<Value>& value, const std::optional<Value>& copy) {
   CHECK_INVARIANT(!copy || value == copy);
 }
 
-// The rows apart from their lines and columns.
+// Compares the rows without their lines and columns.
 void check_same(const Trace& trace, const Trace& other) {
   CHECK_INVARIANT(trace.executions.size() == other.executions.size());
   for (std::size_t i = 0; i < trace.executions.size(); ++i) {
