@@ -14,8 +14,8 @@
 namespace cgphase::workloads {
 namespace {
 
-// Of a hidden unit's input: at three deviations it is 0.6, where the sigmoid is 2.9 % below its
-// tangent.
+// Weight of a hidden unit's input. At three deviations the input is 0.6, where the sigmoid is 2.9 %
+// below its tangent.
 constexpr double kStraightWeight = 0.2;
 
 // Each hidden unit sees one feature.

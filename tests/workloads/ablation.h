@@ -1,5 +1,5 @@
-// Models that lack a part of ours: what the part is worth. All see the same features of the same
-// training data and have as many phases.
+// Models that lack one part of ours, to show what the part is worth. All have the same features,
+// the same training data and as many phases.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace cgphase::workloads {
 // The default options with another seed.
 Result<Model> reseeded_model(std::span<const Trace> traces, std::uint64_t seed);
 
-// The default options without a single step of training: random weights, then k-means.
+// The default options without any training step: random weights, then k-means.
 Result<Model> untrained_model(std::span<const Trace> traces);
 
-// k-means on the standardised features themselves: each hidden unit passes one feature on, through
-// the part of the sigmoid that is straight within 3 % up to three deviations.
+// k-means on the standardised features. Each hidden unit passes one feature on, through the part of
+// the sigmoid that is linear within 3 % up to three deviations.
 Result<Model> raw_model(std::span<const Trace> traces);
 
 // One phase for everything.

@@ -24,7 +24,7 @@ std::set<int> phases_of(Model model, const Trace& trace) {
 
 }  // namespace
 
-TEST_CASE("a model of raw features tells phases that differ") {
+TEST_CASE("a model of raw features distinguishes different phases") {
   const std::vector<Trace> traces{synthetic_trace(1, 600)};
   const Model model = raw_model(traces).value();
   CHECK(model.centroids.count == TrainOptions{}.clusters);

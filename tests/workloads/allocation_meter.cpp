@@ -8,8 +8,8 @@ namespace cgphase::workloads {
 
 namespace {
 
-// Workloads start with limits, so "max" is somebody's mistake: it counts as far more than any of
-// them, and shows.
+// Workloads start with limits, so "max" is an error. It counts as far more than any of the limits,
+// so that it is visible.
 constexpr double kUnlimitedCores = 1;
 constexpr std::uint64_t kUnlimitedBytes = kGiB;
 

@@ -1,5 +1,5 @@
-// What was allocated to one container while it ran: the limits in force over time, against the
-// limits of its user. Pure.
+// Measures the allocation of one container while it ran: the limits in force over time, compared
+// with the limits of its user. Pure.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct KnobTexts {
   friend bool operator==(const KnobTexts&, const KnobTexts&) = default;
 };
 
-// "80000 100000" is 0.8, "max 100000" the host's `cpu_cores`; malformed is absent.
+// "80000 100000" is 0.8; "max 100000" is the host's `cpu_cores`; malformed text is absent.
 std::optional<double> cores_of(std::string_view cpu_max, double host_cores);
 // "max" is the host's `bytes`.
 std::optional<std::uint64_t> bytes_of(std::string_view memory_max, std::uint64_t host_bytes);
@@ -30,10 +30,10 @@ class AllocationMeter {
     std::string knob, from, to;
   };
 
-  // Limits at `seconds`, ascending; they count until the next reading. Unreadable text counts as
-  // the limits before it.
+  // Limits at `seconds`, ascending. They count until the next reading. Unreadable text counts as
+  // the previous limits.
   void read(double seconds, const KnobTexts& knobs);
-  // No more readings: the last limits count up to here.
+  // Ends the readings: the last limits count up to here.
   void end(double seconds);
 
   double core_seconds() const { return core_seconds_; }

@@ -51,7 +51,7 @@ TEST_CASE("meter: each change is noted once, with its time since the start") {
   CHECK(meter.changes()[1].to == "20000 100000");
 }
 
-TEST_CASE("meter: unreadable text counts as the limits before it") {
+TEST_CASE("meter: unreadable text counts as the previous limits") {
   AllocationMeter meter;
   meter.read(0, {"50000 100000", "100"});
   meter.read(1, {"", ""});

@@ -141,7 +141,7 @@ void BatchJob::sort(Milliseconds length) {
       aggregate(chunks_[next % chunks_.size()], next / chunks_.size(), groups_);
 }
 
-// The groups, then a sample of the sorted records, to a file of fixed size.
+// Writes the groups and a sample of the sorted records to a file of fixed size.
 Status BatchJob::write(Milliseconds length) {
   std::string result;
   for (const Group& group : groups_)

@@ -13,8 +13,8 @@ class Sums {
       : dimension_(dimension), sum_(points.size() + dimension, 0) {
     for (std::size_t i = 0; i < points.size(); ++i) sum_[i + dimension] = sum_[i] + points[i];
   }
-  // By how much cutting begin..end at `cut` lowers the sum of squared distances to the means:
-  // n1 n2 / (n1 + n2) times the squared distance of the two means.
+  // How much a cut of begin..end at `cut` lowers the sum of squared distances to the means: n1 n2 /
+  // (n1 + n2) times the squared distance of the two means.
   double gain(std::size_t begin, std::size_t cut, std::size_t end) const {
     const auto left = static_cast<double>(cut - begin), right = static_cast<double>(end - cut);
     double squared = 0;
@@ -28,7 +28,7 @@ class Sums {
  private:
   double at(std::size_t point, std::size_t d) const { return sum_[point * dimension_ + d]; }
   std::size_t dimension_;
-  std::vector<double> sum_;  // of all points before one
+  std::vector<double> sum_;  // the sum of all earlier points
 };
 
 void cut(const Sums& sums, std::size_t begin, std::size_t end, double penalty,

@@ -14,7 +14,7 @@ TEST_CASE("change points: a step is cut where it is, if it gains more than the p
   CHECK(segments(points, 1, 12.1) == Starts{0});
 }
 
-TEST_CASE("change points: both parts are cut on") {
+TEST_CASE("change points: both parts are cut further") {
   const std::vector<double> points{0, 0, 0, 5, 5, 5, 50, 50, 50, 40, 40, 40};
   CHECK(segments(points, 1, 1) == Starts{0, 3, 6, 9});
   // 3 * 3 / 6 * 25 = 37.5 and * 100 = 150 for the inner steps.
@@ -33,10 +33,10 @@ TEST_CASE("change points: a sequence of equal points, or of one, is one segment"
 }
 
 TEST_CASE("change points: the penalty is Schwarz's, of a noise that a step does not move") {
-  // Differences 1 but for the step: a variance of 1 / (2 * 0.4549).
+  // The differences are 1 except at the step: a variance of 1 / (2 * 0.4549).
   const std::vector<double> points{0, 1, 0, 1, 0, 1, 100, 101, 100, 101};
   CHECK(segment_penalty(points, 1) == doctest::Approx(2 * std::log(10) / 0.909872));
-  // A second dimension without noise halves it; it has a mean of its own.
+  // A second dimension without noise halves it; it has its own mean.
   std::vector<double> both;
   for (const double point : points) both.insert(both.end(), {point, 7});
   CHECK(segment_penalty(both, 2) == doctest::Approx(3 * std::log(10) / 0.909872 / 2));

@@ -20,21 +20,21 @@ class Child {
     std::string cgroup;                                // joined before the program starts
   };
   Child() = default;
-  // argv[0] is the program's path. A program that cannot be started ends with status 127, one that
-  // cannot have its files or its cgroup with 126.
+  // argv[0] is the program's path. If the program cannot be started, the status is 127; if its
+  // files or its cgroup are not available, it is 126.
   static Result<Child> start(const std::vector<std::string>& argv, const Options& options);
   Child(Child&& other) noexcept;
   Child& operator=(Child&& other) noexcept;
   ~Child();
 
-  // False before start() and once it ended; then exit_status() is there.
+  // False before start() and after its end; then exit_status() is set.
   bool running();
-  // Waits until it ended, at most so long.
+  // Waits for its end, at most for `limit`.
   bool wait(std::chrono::milliseconds limit);
   void send(int signal_number);
-  // 128 + the signal for a killed one.
+  // 128 plus the signal if it was killed.
   std::optional<int> exit_status() const { return exit_status_; }
-  // Of it and its waited-for children, once it ended.
+  // CPU time of it and its waited-for children, after its end.
   double cpu_seconds() const { return cpu_seconds_; }
 
  private:

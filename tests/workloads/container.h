@@ -1,5 +1,4 @@
-// One workload in a cgroup of its own with its user's limits: what a container engine would leave
-// behind, without the engine.
+// One workload in its own cgroup with its user's limits, as a container engine would create it.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +24,14 @@ class Container {
     std::string cgroup_parent;  // made by make_cgroup_parent
     std::string program;        // the workload program
     std::string results;        // NAME.labels, NAME.json and NAME.err go here
-    std::string work;           // a directory NAME is made here for the workload's files
+    std::string work;           // the workload's files are in a directory NAME below this one
   };
 
-  // Makes the cgroup, sets its limits and reads them back; nothing runs yet.
+  // Makes the cgroup, sets its limits and reads them back. Nothing runs yet.
   static Result<Container> create(const MixItem& item, const Options& options);
 
-  // Runs the workload inside, beside a process that only waits, as the init of a container does:
-  // the cgroup stays populated when the workload has ended, until remove(). Once.
+  // Runs the workload inside, beside a process that only waits, like the init of a container. So
+  // the cgroup stays populated after the workload has ended, until remove(). Call it only once.
   Status start();
   Child& process() { return process_; }
 
@@ -43,9 +42,9 @@ class Container {
 
   // A file of the cgroup, trimmed: read_knob("cpu.max") is "80000 100000".
   Result<std::string> read_knob(const char* name) const;
-  // A "KEY VALUE" line of a flat keyed file; absent where there is none.
+  // A "KEY VALUE" line of a flat keyed file; absent if there is no such line.
   std::optional<std::uint64_t> read_keyed(const char* name, std::string_view key) const;
-  // Ends what is inside and removes the cgroup.
+  // Ends all processes inside and removes the cgroup.
   Status remove();
 
  private:

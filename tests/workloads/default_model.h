@@ -1,5 +1,5 @@
-// How model/default_model.json is made from the traces of tests/data, and how well the phases of a
-// model agree with the true ones.
+// Trains model/default_model.json from the traces of tests/data, and scores how well the phases of
+// a model agree with the true ones.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@
 
 namespace cgphase::workloads {
 
-// All recorded traces of `directory` by name: those the default model is trained on, or those held
-// out from it ("heldout" in their names).
+// All recorded traces of `directory` by name: those that the default model is trained on, or the
+// held-out ones ("heldout" in their names).
 enum class TraceSet { training, held_out };
 Result<std::vector<Trace>> read_traces(const std::string& directory, TraceSet set,
                                        const TraceOptions& options = {});
 
-// With the options as they are by default. The same traces give the same model, byte for byte.
+// Uses the default options. The same traces give the same model, byte for byte.
 Result<Model> train_default_model(const std::string& directory);
 
 struct ModelScore {
@@ -30,7 +30,7 @@ struct ModelScore {
   std::map<std::string, PhaseScore> by_service;
   std::size_t steps = 0, unknown = 0, without_history = 0;
 };
-// Phases as the daemon would recognise them. Errors: invalid (the model).
+// Uses phases as the daemon would recognise them. Errors: invalid (the model).
 Result<ModelScore> score_model(const Model& model, std::span<const Trace> traces);
 
 }  // namespace cgphase::workloads

@@ -1,7 +1,7 @@
 // demo_mix --results D --work D [--cgroup-root D] [--parent NAME] [--seed N] [--seconds S]
 // [--managed --config F --policy NAME --state-dir D --runtime-dir D] ITEM...: one run of a mix in
-// cgroups with static limits, with the daemon (--managed) or without it, written to D/run.json.
-// Runs inside a guest; scripts/demo starts it and demo_report judges what it wrote.
+// cgroups with static limits, with the daemon (--managed) or without it. Writes D/run.json. It runs
+// inside a guest: scripts/demo starts it, and demo_report evaluates its output.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -80,7 +80,7 @@ Result<Settings> parse_settings(std::span<char*> words) {
     } else if (!word.starts_with("--")) {
       settings.items.emplace_back(word);
     } else if (i + 1 == words.size() || !take_option(word, words[++i], settings)) {
-      return failure(ErrorKind::invalid, fmt::format("{}: not understood", word));
+      return failure(ErrorKind::invalid, fmt::format("{}: unknown option or bad value", word));
     }
   }
   if (settings.items.empty() || settings.results.empty() || settings.work.empty())
@@ -89,7 +89,7 @@ Result<Settings> parse_settings(std::span<char*> words) {
   return settings;
 }
 
-// One request to the daemon's read socket, from the outside: 4 bytes of length, then JSON.
+// Sends one request to the daemon's read socket: 4 bytes of length, then JSON.
 Result<nlohmann::json> ask(const std::string& socket_path, std::string_view request) {
   const Fd socket_fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
@@ -113,11 +113,11 @@ Result<nlohmann::json> ask(const std::string& socket_path, std::string_view requ
     reply.append(part.data(), static_cast<std::size_t>(got));
   if (reply.size() < 4) return failure(ErrorKind::io, socket_path + ": no reply");
   auto json = nlohmann::json::parse(reply.begin() + 4, reply.end(), nullptr, false);
-  if (json.is_discarded()) return failure(ErrorKind::invalid, socket_path + ": reply is no JSON");
+  if (json.is_discarded()) return failure(ErrorKind::invalid, socket_path + ": reply is not JSON");
   return json;
 }
 
-// One container with all that is watched of it.
+// One container with everything that is recorded about it.
 struct Watched {
   Container container;
   KnobTexts original;
@@ -215,8 +215,8 @@ void Run::poll(Watched& watched, double now) {
   watched.ended = now > watched.begin_seconds && !watched.container.process().running();
 }
 
-// A letter for each second that passed since the last answer; a daemon that does not answer in a
-// second leaves the letter before it.
+// One letter for each second since the last reply. If the daemon does not answer within a second,
+// the previous letter is repeated.
 void Run::poll_phases() {
   const auto reply = ask(read_socket(), R"({"verb":"list"})");
   if (!reply || !reply->contains("containers")) return;
@@ -246,7 +246,7 @@ void Run::watch() {
   }
 }
 
-// What a user would ask at the end, kept beside the report.
+// Runs the commands that a user would run at the end, and stores their output beside the report.
 Status Run::ask_commands() {
   if (!settings_.managed) return {};
   std::vector<std::pair<std::string, std::vector<std::string>>> commands = {
@@ -282,7 +282,7 @@ Status Run::stop_daemon() {
   return failure(ErrorKind::io, "cgphased did not end after SIGTERM");
 }
 
-// One letter per second of the true phase, its first, so that it stands above the recognised ones.
+// One letter per second: the first letter of the true phase, printed above the recognised ones.
 std::string truth_line(const std::string& labels_path, double begin, double seconds) {
   const auto text = read_file(labels_path, kMaxFileBytes);
   const auto labels = text ? parse_labels(*text, labels_path) : std::unexpected(text.error());
@@ -360,7 +360,7 @@ Status Run::run() {
   watch();
   status = ask_commands();
   if (auto stopped = stop_daemon(); status) status = stopped;
-  // Written even if the daemon failed: the report shows in what state it left the limits.
+  // Written even if the daemon failed, because the report shows the limits that it left.
   if (auto written = write_report(); status) status = written;
   for (Watched& watched : all_)
     if (auto removed = watched.container.remove(); status) status = removed;

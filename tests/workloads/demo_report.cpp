@@ -1,6 +1,6 @@
-// demo_report DIR [OTHER...]: judges DIR/round-*/{managed,twin}/run.json, prints the summary and
-// writes DIR/summary.json. OTHER are summary.json files of runs with other policies, printed beside
-// it. Exit: 0 all held, 1 not, 2 usage.
+// demo_report DIR [OTHER...]: evaluates DIR/round-*/{managed,twin}/run.json, prints the summary and
+// writes DIR/summary.json. OTHER are summary.json files of runs with other policies, printed for
+// comparison. Exit status: 0 if every requirement is met, 1 if not, 2 for wrong arguments.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -21,7 +21,7 @@ Result<nlohmann::json> read_json(const std::string& path) {
   const auto text = read_file(path, kMaxReportBytes);
   if (!text) return std::unexpected(text.error());
   auto json = nlohmann::json::parse(*text, nullptr, false);
-  if (json.is_discarded()) return failure(ErrorKind::invalid, path + ": no JSON");
+  if (json.is_discarded()) return failure(ErrorKind::invalid, path + ": not JSON");
   return json;
 }
 
@@ -45,7 +45,7 @@ double largest_ratio(const nlohmann::json& summary, const char* key) {
   return largest;
 }
 
-// Which policy gave back more on the same mix and seed.
+// Which policy saved more on the same mix and seed.
 void print_comparison(const nlohmann::json& mine, std::span<char*> others) {
   std::puts("\npolicies on this mix and seed   core-hours  GiB-hours  CPU/unit  wall");
   const auto print_row = [](const nlohmann::json& row) {

@@ -25,7 +25,7 @@ double cpu_per_unit(const json& container) {
 
 double ratio(double managed, double twin) { return twin > 0 ? managed / twin : 0; }
 
-// What must be equal between two runs of one seed: all but time.
+// The part that must be equal between two runs of one seed: everything except times.
 json result_of(const json& work) {
   json result = work;
   for (const char* key : {"cpu_seconds", "wall_seconds", "latency_ms"}) result.erase(key);
@@ -148,7 +148,7 @@ void sum_shares(const std::vector<Round>& rounds, DemoSummary& summary) {
   }
 }
 
-// The daemon served to the end and stopped well, and every question was answered.
+// The daemon ran to the end, stopped with status 0, and answered every request.
 bool daemon_well(const std::vector<Round>& rounds) {
   return std::all_of(rounds.begin(), rounds.end(), [](const Round& round) {
     const json& daemon = round.managed.at("daemon");
@@ -208,7 +208,7 @@ Result<DemoSummary> summarise(const std::vector<Round>& rounds) {
   if (rounds.empty()) return failure(ErrorKind::invalid, "no rounds");
   DemoSummary summary;
   summary.rounds = rounds.size();
-  // The files are our own: what is missing in them is one error, wherever it was missed.
+  // The files are our own, so whatever is missing in them is reported as one error.
   try {
     summary.policy = rounds[0].managed.at("policy").get<std::string>();
     summary.seed = rounds[0].managed.at("seed").get<std::uint64_t>();

@@ -1,5 +1,5 @@
-// Judges the runs of scripts/demo: what was given back, and whether all that must hold did. Pure:
-// from the run.json files of demo_mix to a verdict and its text.
+// Evaluates the runs of scripts/demo: how much was saved, and whether all requirements are met.
+// Pure: from the run.json files of demo_mix to a verdict and its text.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace cgphase::workloads {
 
 inline constexpr double kAimedCpuRatio = 1.05;    // CPU seconds per unit, managed against twin
-inline constexpr double kLargestCpuRatio = 1.15;  // beyond it the demo fails
+inline constexpr double kLargestCpuRatio = 1.15;  // above it the demo fails
 inline constexpr double kAimedShare = 1.0 / 3;    // of core-hours and GiB-hours given back
 
 // The run with the daemon and its unmanaged twin: same mix, seed and static limits.
@@ -20,8 +20,8 @@ struct Round {
   nlohmann::json managed, twin;
 };
 
-// One container over all rounds. "static" is what its user's limits would have allocated in the
-// same time.
+// One container over all rounds. "static" is the allocation by its user's limits over the same
+// time.
 struct ContainerSummary {
   std::string name, kind, unit;
   double static_core_seconds = 0, core_seconds = 0;
@@ -35,7 +35,7 @@ struct ContainerSummary {
   bool work_equal = true;         // units and results; latencies may differ
   bool succeeded = true;          // every workload ended with 0, in both runs
   bool restored = true;           // every knob is the original again
-  int knobs_changed_at_stop = 0;  // that the stop had to restore
+  int knobs_changed_at_stop = 0;  // limits that the stop had to restore
   int lowered = 0, raised = 0;    // changes of either knob
   int phases_seen = 0;            // different known phases
 
@@ -61,13 +61,13 @@ struct DemoSummary {
   bool held() const;
 };
 
-// The middle of the values, the mean of the two middle ones of an even number; 0 of none.
+// The median; 0 if there is no value.
 double median(std::vector<double> values);
 
-// Errors: invalid when a run lacks what demo_mix writes, or the two runs are of different mixes.
+// Errors: invalid if a run lacks what demo_mix writes, or if the two runs have different mixes.
 Result<DemoSummary> summarise(const std::vector<Round>& rounds);
 
-// The whole of what scripts/demo prints about its runs.
+// Everything that scripts/demo prints about its runs.
 std::string to_text(const DemoSummary& summary, const std::vector<Round>& rounds);
 nlohmann::ordered_json to_json(const DemoSummary& summary);
 

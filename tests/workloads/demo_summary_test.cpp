@@ -90,9 +90,9 @@ TEST_CASE("demo: the CPU ratio is the median of the rounds") {
   CHECK(summary->containers[0].cpu_ratio == doctest::Approx(1.1));
 }
 
-TEST_CASE("demo: it holds when everything is well") { CHECK(held(make_rounds())); }
+TEST_CASE("demo: it passes if everything is in order") { CHECK(held(make_rounds())); }
 
-TEST_CASE("demo: a CPU ratio of 1.15 holds and one past it does not") {
+TEST_CASE("demo: a CPU ratio of 1.15 passes and a higher one does not") {
   CHECK(held({make_round(1.15)}));
   CHECK_FALSE(held({make_round(1.16)}));
 }
@@ -103,7 +103,7 @@ TEST_CASE("demo: one OOM kill fails it") {
   CHECK_FALSE(held(rounds));
 }
 
-TEST_CASE("demo: a limit that is not the original in the end fails it") {
+TEST_CASE("demo: a limit that is not restored at the end fails it") {
   auto rounds = make_rounds();
   rounds[2].managed["containers"][0]["after_stop"]["memory.max"] = "999";
   CHECK_FALSE(held(rounds));
@@ -115,7 +115,7 @@ TEST_CASE("demo: another result than the twin's fails it") {
   CHECK_FALSE(held(rounds));
 }
 
-TEST_CASE("demo: a workload that failed fails it, and its missing result is no crash") {
+TEST_CASE("demo: a workload that failed fails it, and its missing result causes no crash") {
   auto rounds = make_rounds();
   rounds[0].managed["containers"][1]["exit_status"] = 137;
   rounds[0].managed["containers"][1]["work"] = nullptr;
@@ -149,7 +149,7 @@ TEST_CASE("demo: two containers are too few") {
   CHECK_FALSE(held(rounds));
 }
 
-TEST_CASE("demo: runs of different mixes, or without what they need, are invalid") {
+TEST_CASE("demo: runs of different mixes, or with missing parts, are invalid") {
   auto rounds = make_rounds();
   rounds[1].twin["containers"][0]["name"] = "z";
   CHECK_FALSE(summarise(rounds).has_value());

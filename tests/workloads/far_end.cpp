@@ -32,7 +32,7 @@ Result<sockaddr_in> far_end_address(const std::string& text) {
   address.sin_family = AF_INET;
   address.sin_port = htons(kFarEndPort);
   if (inet_pton(AF_INET, text.c_str(), &address.sin_addr) != 1)
-    return failure(ErrorKind::invalid, text + ": no IPv4 address");
+    return failure(ErrorKind::invalid, text + ": not an IPv4 address");
   return address;
 }
 
@@ -59,7 +59,7 @@ void drain(int socket) {
   while (read(socket, part.data(), part.size()) > 0) continue;
 }
 
-// Answers are read beside, or both ends would wait for the other to read.
+// The answers are read in another thread; else both ends would wait for the other to read.
 void send_requests(int socket, std::uint64_t seed, Milliseconds length) {
   const double seconds = std::chrono::duration<double>(length).count();
   const auto begin = std::chrono::steady_clock::now();
@@ -71,7 +71,7 @@ void send_requests(int socket, std::uint64_t seed, Milliseconds length) {
                                                   arrival.offset_seconds)));
     if (!write_all(socket, request)) break;
   }
-  answers.join();  // which ends when the service has closed its end
+  answers.join();  // ends when the service has closed its end
 }
 
 void answer_question(Fd socket) {
@@ -100,7 +100,7 @@ void send_images(int socket, std::uint64_t seed, std::uint64_t images, Milliseco
   for (std::uint64_t next = 0, end = 0; spread.next(next, end);) {
     part.clear();
     for (; next < end; ++next) pack_image(image, make_image(seed, next, image), part);
-    if (!write_all(socket, part)) return;  // the reader sees the early end
+    if (!write_all(socket, part)) return;  // the reader detects the early end
   }
 }
 
@@ -161,9 +161,9 @@ Status read_part(int socket, std::string& text) {
 Status run_far_end(const std::string& address) {
   const auto own = far_end_address(address);
   if (!own) return std::unexpected(own.error());
-  std::signal(SIGPIPE, SIG_IGN);  // who asked may be gone
+  std::signal(SIGPIPE, SIG_IGN);  // the client may be gone
   const Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const int again = 1;  // right after another one ended, too
+  const int again = 1;  // the address can be reused right after another process ended
   if (!listener.valid() ||
       setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &again, sizeof again) != 0 ||
       bind(listener.get(), plain_address(*own), sizeof *own) != 0 ||

@@ -1,6 +1,6 @@
-// What is at the other end of a workload's network: the server of a data set, the system that
-// exports records, the clients of a service. In one process with the workload, or over TCP in
-// another one, which may be in a network of its own, so that the workload's traffic is real.
+// The other end of a workload's network: the server of a data set, the system that exports records,
+// the clients of a service. It runs in the workload's process, or over TCP in another one. That may
+// be in its own network namespace, so that the workload's traffic is real.
 #pragma once
 
 #include <cstdint>
@@ -25,22 +25,24 @@ void send_images(int socket, std::uint64_t seed, std::uint64_t images, Milliseco
 // A part of an export: "KEY VALUE\n" lines, as another system would send them.
 void make_lines(Random& random, std::string& text);
 
-// What a workload asks the far end for, in one line each.
-// The images of send_images(), and the end.
+// A workload's requests to the far end, one line each. This one asks for the images of
+// send_images() and then the end.
 std::string ask_images(std::uint64_t seed, std::uint64_t images, Milliseconds length);
-// So many parts of make_lines(), at an even rate, each after its length (4 bytes, this machine's).
+// Asks for `parts` parts of make_lines(), at an even rate, each after its length (4 bytes, in host
+// byte order).
 std::string ask_parts(std::uint64_t seed, std::uint64_t parts, Milliseconds length);
-// kRequestBytes for each of the arrivals of this plan, when they arrive; what is answered is read.
+// Asks for kRequestBytes for each arrival of this plan, at its time. The answers are read.
 std::string ask_requests(std::uint64_t seed, double seconds);
 
-// Connects to the far end at `address` (IPv4) and asks; the answer is read from the socket.
+// Connects to the far end at `address` (IPv4) and sends the request. The answer is read from the
+// socket.
 Result<Fd> ask_far_end(const std::string& address, std::string_view what);
-// Fills `into` from a socket; its end before that is io.
+// Fills `into` from a socket. An early end is io.
 Status read_exactly(int socket, std::span<char> into);
 // Replaces `text` by the next part.
 Status read_part(int socket, std::string& text);
 
-// Answers who asks at `address` until the process is killed. Errors: io.
+// Serves clients at `address` until the process is killed. Errors: io.
 Status run_far_end(const std::string& address);
 
 }  // namespace cgphase::workloads

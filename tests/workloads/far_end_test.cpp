@@ -1,5 +1,5 @@
-// The far end in a process of its own, on an address of the loopback network that is this test's
-// alone. What the workloads compute must be what they compute without it.
+// The far end in its own process, on a loopback address that only this test uses. The workloads
+// must compute the same as without it.
 #include "tests/workloads/far_end.h"
 
 #include <doctest/doctest.h>
@@ -53,7 +53,7 @@ class FarEnd {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(FarEnd, "far end: a training job computes what it does without one") {
+TEST_CASE_FIXTURE(FarEnd, "far end: a training job computes the same as without one") {
   LabelFile labels;
   const auto near = run_train(alone(), labels), far = run_train(over_it(), labels);
   REQUIRE(near.has_value());
@@ -61,7 +61,7 @@ TEST_CASE_FIXTURE(FarEnd, "far end: a training job computes what it does without
   CHECK(far->outcome == near->outcome);
 }
 
-TEST_CASE_FIXTURE(FarEnd, "far end: a batch job computes what it does without one") {
+TEST_CASE_FIXTURE(FarEnd, "far end: a batch job computes the same as without one") {
   LabelFile labels;
   const auto near = run_batch(alone(), labels), far = run_batch(over_it(), labels);
   REQUIRE(near.has_value());
@@ -79,7 +79,7 @@ TEST_CASE_FIXTURE(FarEnd, "far end: every request of a service is sent and serve
   CHECK(far->outcome["hits"] == near->outcome["hits"]);
 }
 
-TEST_CASE("far end: an early end of it is an error of the workload, and so is no address") {
+TEST_CASE("far end: its early end and a missing address are errors of the workload") {
   LabelFile labels;
   RunOptions options{.size = 0.02, .seconds = kMinSeconds};
   options.far_end = "nowhere";

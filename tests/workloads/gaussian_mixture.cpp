@@ -25,7 +25,7 @@ double log_joint(const GaussianMixture& mixture, std::size_t component,
   return sum;
 }
 
-// The shares of the components in a point; returns its log-likelihood.
+// Computes the shares of the components in a point and returns its log-likelihood.
 double shares(const GaussianMixture& mixture, std::span<const double> point,
               std::span<double> share) {
   for (std::size_t k = 0; k < share.size(); ++k) share[k] = log_joint(mixture, k, point);
@@ -36,7 +36,7 @@ double shares(const GaussianMixture& mixture, std::span<const double> point,
   return most + portable_log(sum);
 }
 
-// `share` is row-major [n * components]. A component that lost all its points keeps its place.
+// `share` is row-major [n * components]. A component that lost all its points stays where it is.
 void maximise(GaussianMixture& mixture, std::span<const double> points,
               std::span<const double> share, double least_variance) {
   const std::size_t dimension = at(mixture.dimension), components = at(mixture.components);

@@ -21,7 +21,7 @@ Result<LabelFile> LabelFile::create(const std::string& path) {
 
 void LabelFile::enter(std::string_view phase, std::string_view detail) {
   if (!file_.valid()) return;
-  // A lost label shows as a wrong phase in the recording; the work itself must go on.
+  // A lost label is visible as a wrong phase in the recording. The work itself must continue.
   (void)write_all(file_.get(), fmt::format("{:.6f} {} {}\n", monotonic_seconds(), phase, detail));
 }
 

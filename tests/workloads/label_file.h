@@ -1,5 +1,5 @@
-// The truth about a run: which phase a workload was in, from when on. One line per change,
-// "SECONDS PHASE DETAIL" with CLOCK_MONOTONIC seconds; '#' begins a comment.
+// The truth about a run: the phase of a workload and its start. One line per change, "SECONDS PHASE
+// DETAIL" with CLOCK_MONOTONIC seconds; '#' begins a comment.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@
 
 namespace cgphase::workloads {
 
-// Writes one. Without a path it writes nothing. One thread.
+// Writes a label file. Without a path it writes nothing. One thread.
 class LabelFile {
  public:
   LabelFile() = default;
   static Result<LabelFile> create(const std::string& path);
 
-  // From now on the workload is in `phase`; written at once, so that a killed run keeps its truth.
-  // `phase` has no white space.
+  // From now on the workload is in `phase`. It is written at once, so that a killed run keeps its
+  // truth. `phase` has no white space.
   void enter(std::string_view phase, std::string_view detail = "");
 
  private:
@@ -30,7 +30,7 @@ struct Label {
   std::string phase, detail;
 };
 
-// Malformed lines and times that run backwards are invalid, with their line number.
+// Malformed lines and times that run backwards are invalid; the error has the line number.
 Result<std::vector<Label>> parse_labels(std::string_view text, const std::string& name);
 
 // The phase at that time; empty before the first label.

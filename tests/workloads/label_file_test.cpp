@@ -10,7 +10,7 @@
 using namespace cgphase;
 using namespace cgphase::workloads;
 
-TEST_CASE("labels: what is written is read back") {
+TEST_CASE("labels: written labels are read back") {
   char path[] = "/tmp/cgphase-labels-XXXXXX";
   const Fd placeholder(mkstemp(path));
   auto labels = LabelFile::create(path);

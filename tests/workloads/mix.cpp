@@ -30,7 +30,7 @@ bool take(std::optional<Number> parsed, Number low, Number high, Number& into) {
   return true;
 }
 
-// A name becomes a directory and a file name.
+// Whether a name may be the name of a directory and a file.
 bool plain(std::string_view name) {
   return !name.empty() && name.size() <= kMaxNameBytes &&
          std::all_of(name.begin(), name.end(), [](char c) {
@@ -61,7 +61,7 @@ Result<MixItem> parse_mix_item(std::string_view text, const RunOptions& defaults
   MixItem item{
       .name = std::string(text.substr(0, colon)), .kind = item.name, .run = defaults, .limits = {}};
   const auto limits = limits_of(item.kind);
-  if (!limits) return refuse("no such workload; there are train, serve and batch");
+  if (!limits) return refuse("no such workload; use train, serve or batch");
   item.limits = *limits;
   bool memory_given = false;
   for (std::string_view rest = text.substr(std::min(colon + 1, text.size())); !rest.empty();) {
@@ -71,7 +71,7 @@ Result<MixItem> parse_mix_item(std::string_view text, const RunOptions& defaults
     const std::size_t equals = std::min(setting.find('='), setting.size());
     const std::string_view value = setting.substr(std::min(equals + 1, setting.size()));
     if (!take_setting(setting.substr(0, equals), value, item, memory_given))
-      return refuse(fmt::format("\"{}\" is not understood or out of range", setting));
+      return refuse(fmt::format("\"{}\" is unknown or out of range", setting));
   }
   if (!memory_given && item.run.size > 1)
     item.limits.memory_bytes =

@@ -1,5 +1,5 @@
-// Which workloads run side by side, each with the limits its user would have set: more than it ever
-// needs, by about two. Pure.
+// The workloads that run side by side, each with the limits of its user: about twice its largest
+// need. Pure.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ struct MixItem {
 };
 
 // "KIND[:KEY=VALUE[,KEY=VALUE...]]" with keys name, seed, size, seconds, cpu (cores), memory
-// ("160M"). What is not given comes from `defaults` and the kind: train 0.8 and 160M, serve 0.7 and
-// 96M, batch 0.7 and 112M, the memory times the size where that is larger than 1. Errors: invalid,
-// naming the item.
+// ("160M"). Missing values come from `defaults` and the kind: train 0.8 and 160M, serve 0.7 and
+// 96M, batch 0.7 and 112M. If the size is larger than 1, the memory is multiplied by it. Errors:
+// invalid, naming the item.
 Result<MixItem> parse_mix_item(std::string_view text, const RunOptions& defaults);
 
-// All of them; a name may stand once, and at most kMaxMixItems.
+// Parses all items. A name may occur once, and there are at most kMaxMixItems.
 Result<std::vector<MixItem>> parse_mix(const std::vector<std::string>& texts,
                                        const RunOptions& defaults);
 

@@ -36,7 +36,7 @@ TEST_CASE("mix: larger data gets a larger memory limit unless one is given") {
   CHECK(parse_mix_item("batch:memory=99M,size=2", {})->limits.memory_bytes == 99 * kMiB);
 }
 
-TEST_CASE("mix: what is not understood is refused by name") {
+TEST_CASE("mix: an unknown setting is rejected by name") {
   for (const char* text :
        {"", "dance", "train:seed", "train:seed=x", "train:colour=red", "train:seconds=1",
         "train:seconds=100000", "train:cpu=0", "train:memory=1K", "train:name=", "train:name=a/b",
@@ -47,12 +47,12 @@ TEST_CASE("mix: what is not understood is refused by name") {
   }
 }
 
-TEST_CASE("mix: a name may stand once") {
+TEST_CASE("mix: a name may occur once") {
   CHECK(parse_mix({"train", "serve", "batch"}, {}).has_value());
   CHECK_FALSE(parse_mix({"train", "serve:name=train"}, {}).has_value());
 }
 
-TEST_CASE("mix: it holds kMaxMixItems and not one more") {
+TEST_CASE("mix: it has room for kMaxMixItems and not one more") {
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < kMaxMixItems; ++i)
     texts.push_back("train:name=t" + std::to_string(i));

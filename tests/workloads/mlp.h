@@ -21,7 +21,7 @@ class Mlp {
  public:
   // widths: input, hidden ..., output; at least two. The parameters are not set yet.
   explicit Mlp(std::span<const int> widths);
-  // Parameters as training begins with them (He et al., 2015).
+  // Initial parameters of a training (He et al., 2015).
   Mlp(std::span<const int> widths, std::uint64_t seed);
 
   // Raw outputs [examples, last width]; valid until the next call.
@@ -34,7 +34,7 @@ class Mlp {
   std::size_t parameter_count() const;
   // Weights and biases of all layers as bytes.
   void serialize(std::string& out) const;
-  // Reads them back from an open file, straight into place; a wrong length is invalid.
+  // Reads them from an open file directly into place. A wrong length is invalid.
   Status read_parameters(int fd);
 
  private:

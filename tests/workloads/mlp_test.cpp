@@ -44,7 +44,7 @@ TEST_CASE("mlp: gradient descent lowers the loss") {
   CHECK(mlp.loss(batch.rows(), batch.labels) < 0.2F * before);
 }
 
-TEST_CASE("mlp: one small step changes the loss as its gradient foretells") {
+TEST_CASE("mlp: one small step changes the loss as its gradient predicts") {
   // loss(w - e g) = loss(w) - e |g|^2 + O(e^2): two step lengths must fall in proportion.
   Batch batch = make_batch();
   Mlp small(kSomeWidths, 1), twice(kSomeWidths, 1);

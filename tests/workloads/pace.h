@@ -1,4 +1,4 @@
-// Work in slots at a fixed rate: the pace of a network, an accelerator or a queue, which keeps the
+// Work in slots at a fixed rate: the pace of a network, an accelerator or a queue. It keeps the
 // need of a stage below what one core could do.
 #pragma once
 
@@ -10,8 +10,8 @@ namespace cgphase::workloads {
 class Pace {
  public:
   enum class Late {
-    catch_up,  // missed slots follow at once, as a queue's backlog does
-    slip,      // every later slot moves, as a training loop does
+    catch_up,  // missed slots follow at once, like a queue's backlog
+    slip,      // every later slot moves, as in a training loop
   };
   // The first slot begins now.
   Pace(std::chrono::nanoseconds slot, Late late);
@@ -25,9 +25,9 @@ class Pace {
   std::chrono::steady_clock::time_point next_;
 };
 
-// Half a period of the CPU quota, so that every period holds the same work, and a little more: a
-// kernel that accounts CPU time in ticks (user-mode Linux: 10 ms) would count work that begins in
-// step with them always too short or always too long.
+// Half a period of the CPU quota, so that every period has the same work, and a little more.
+// User-mode Linux accounts CPU time in ticks of 10 ms. It would measure work in step with the ticks
+// always too short or always too long.
 inline constexpr std::chrono::microseconds kSlot{50'300};
 
 // Units of work spread evenly over `length`, some of them in each slot.
@@ -35,7 +35,7 @@ class Spread {
  public:
   Spread(std::chrono::nanoseconds length, std::uint64_t units, Pace::Late late);
 
-  // Waits for the next slot; the units [begin, end) are to be done in it, perhaps none. False when
+  // Waits for the next slot. The units [begin, end), perhaps none, are to be done in it. False if
   // all are done.
   bool next(std::uint64_t& begin, std::uint64_t& end);
 
@@ -47,7 +47,7 @@ class Spread {
 // How many slots a stage of that length has; at least one.
 std::uint64_t slot_count(std::chrono::nanoseconds length);
 
-// CLOCK_MONOTONIC as label files and results write it.
+// CLOCK_MONOTONIC, as in label files and results.
 double monotonic_seconds();
 // CPU time of this process with all its threads (getrusage).
 double cpu_seconds();

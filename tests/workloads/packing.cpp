@@ -74,7 +74,7 @@ int make_image(std::uint64_t seed, std::uint64_t number,
                std::span<std::uint8_t, kImageBytes> image) {
   Random noise(derive_seed(seed, number));
   const int label = static_cast<int>(noise.below(kClasses));
-  // The shapes of a class are the same for every seed: the task is learnable across data sets.
+  // The shapes of a class are the same for every seed, so the task is learnable across data sets.
   Random shape(derive_seed(7, static_cast<std::uint64_t>(label)));
   std::fill(image.begin(), image.end(), std::uint8_t{16});
   for (int i = 0; i < kRectangles; ++i) fill_rectangle(shape, noise, image);

@@ -1,5 +1,5 @@
-// A data set as it travels: small grey images, each row delta coded, runs packed; and what a loader
-// does with them before training. Pure.
+// A data set as it is transferred: small grey images, each row delta coded, runs packed; and the
+// work of a loader before training. Pure.
 #pragma once
 
 #include <cstddef>
@@ -24,12 +24,12 @@ int make_image(std::uint64_t seed, std::uint64_t number,
 // Appends one record: two bytes of length, the class, then (count, delta) pairs.
 void pack_image(std::span<const std::uint8_t, kImageBytes> image, int label, std::string& out);
 
-// Takes one record from the front of `packed` and returns its class. A record that is cut short,
-// whose runs do not fill the image exactly, or whose class is out of range is invalid.
+// Takes one record from the front of `packed` and returns its class. Invalid: a truncated record,
+// runs that do not fill the image exactly, or a class out of range.
 Result<int> unpack_image(std::string_view& packed, std::span<std::uint8_t, kImageBytes> image);
 
-// One training row: the image turned and shifted a little (seeded), local contrast taken out over
-// 7x7 pixels, then mean 0 and standard deviation 1 over the row.
+// One training row: the image is rotated and shifted a little (seeded), local contrast over 7x7
+// pixels is removed, then the row gets mean 0 and standard deviation 1.
 void augment(std::span<const std::uint8_t, kImageBytes> image, std::uint64_t seed,
              std::span<float, kImageBytes> row);
 

@@ -17,7 +17,7 @@ double entropy(const std::map<Key, std::size_t>& counts, double total) {
   return sum;
 }
 
-// Pairs of samples that are in the same class.
+// Number of pairs of samples that are in the same class.
 template <class Key>
 double pairs(const std::map<Key, std::size_t>& counts) {
   double sum = 0;

@@ -1,4 +1,4 @@
-// How well recognised phases agree with the true ones. Pure.
+// Scores how well recognised phases agree with the true ones. Pure.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,18 @@ class PhaseScore {
   void add(int phase, const std::string& truth);
 
   std::size_t count() const { return count_; }
-  // Share of samples whose true phase is the commonest one of their recognised phase (Manning,
-  // Raghavan, Schuetze, "Introduction to Information Retrieval", section 16.3). 0 of nothing.
+  // Share of samples whose true phase is the most frequent one of their recognised phase (Manning,
+  // Raghavan, Schuetze, "Introduction to Information Retrieval", section 16.3). 0 without samples.
   double purity() const;
-  // Mutual information over the mean of the two entropies (same section); 1 when the partitions
-  // are the same, 0 when independent or when both have one class.
+  // Mutual information over the mean of the two entropies (same section). 1 if the partitions are
+  // the same; 0 if they are independent or both have one class.
   double nmi() const;
   // Adjusted Rand index (Hubert and Arabie, "Comparing partitions", Journal of Classification 2,
-  // 1985): 1 when the partitions are the same, 0 on average for random ones of the same sizes; 0
-  // where both are one class or all single samples, which have nothing to compare.
+  // 1985). 1 if the partitions are the same, 0 on average for random ones of the same sizes. Also 0
+  // if both are one class or only single samples, where nothing can be compared.
   double ari() const;
   // Sums over samples, in nats: mutual information, and the mean of the two entropies. nmi() is
-  // their quotient; sums of several scores give that of all of them within each.
+  // their quotient. Sums of several scores give the combined value within each of them.
   double information() const;
   double mean_entropy() const;
   std::size_t phase_count() const { return phases_.size(); }

@@ -21,7 +21,7 @@ TEST_CASE("score: independent partitions share no information") {
   CHECK(score.ari() == doctest::Approx((4 - 36 / 7.0) / (12 - 36 / 7.0)));
 }
 
-TEST_CASE("score: one phase for everything is as pure as the commonest truth and knows nothing") {
+TEST_CASE("score: one phase for all is as pure as the most frequent truth and has no information") {
   PhaseScore score;
   for (int i = 0; i < 4; ++i) score.add(0, i == 0 ? "train" : "idle");
   CHECK(score.purity() == 0.75);
@@ -49,7 +49,7 @@ TEST_CASE("score: a worked example") {
   CHECK(score.information() / score.mean_entropy() == doctest::Approx(score.nmi()));
 }
 
-TEST_CASE("score: of nothing it is 0") {
+TEST_CASE("score: without samples it is 0") {
   const PhaseScore score;
   CHECK(score.purity() == 0);
   CHECK(score.nmi() == 0);

@@ -1,5 +1,5 @@
-// What a run will do, decided before it starts: the stages with their lengths, and every request
-// that will arrive. Pure: the same seed and length give the same plan.
+// The plan of a run, made before it starts: the stages with their lengths, and every arriving
+// request. Pure: the same seed and length give the same plan.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ inline constexpr double kMinSize = 0.01;
 inline constexpr double kMaxSize = 16;
 inline constexpr double kMinArithmetic = 0.001;
 
-// One stage of a workload; its phase name is what the label file says.
+// One stage of a workload; the label file has its phase name.
 struct Stage {
   std::string phase;
   Milliseconds length;
@@ -32,12 +32,12 @@ std::vector<Stage> batch_plan(std::uint64_t seed, double seconds);
 // A request for the inference service.
 struct Arrival {
   double offset_seconds = 0;  // since the start of the run
-  int model = 0;              // 0, or 1 for the model that is loaded when first asked for
-  std::uint32_t key = 0;      // few keys are asked for often
+  int model = 0;              // 0, or 1 for the model that is loaded at its first request
+  std::uint32_t key = 0;      // few keys are requested often
 };
 
-// Ascending. None in the stage "start"; 5 per second in a lull, 80 in a burst, as a Poisson
-// process; model 1 from the second burst on, for three requests in ten.
+// Ascending. None in the stage "start". 5 per second in a lull, 80 in a burst, as a Poisson
+// process. Model 1 from the second burst on, for three requests in ten.
 std::vector<Arrival> arrivals(std::uint64_t seed, const std::vector<Stage>& stages);
 
 }  // namespace cgphase::workloads

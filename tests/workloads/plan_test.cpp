@@ -72,7 +72,7 @@ TEST_CASE("plan: a burst has many times the requests of a lull of the same lengt
   CHECK(static_cast<long>(all.size()) - in_lull > 1400);
 }
 
-TEST_CASE("plan: the second model is asked for from the second burst on") {
+TEST_CASE("plan: the second model is requested from the second burst on") {
   const std::vector<Stage> stages = {{"burst", Milliseconds(9'000)},
                                      {"burst", Milliseconds(9'000)}};
   long early = 0, late = 0;

@@ -23,7 +23,7 @@ ReplaySettings settings_of(const ResultSet& set) {
 
 bool is_ai4dl(std::string_view name) { return name.starts_with("ai4dl-"); }
 
-// Replays that are made together, and where their results go.
+// Replays that run together, and the places of their results.
 class Plays {
  public:
   Plays(ReplayInput input, const ResultSet& set)
@@ -127,7 +127,7 @@ Execution beginning_of(const Execution& execution) {
   return begun;
 }
 
-// Each execution of whose service one training execution is known, the first.
+// Replays the beginning of each execution, with only the first training execution known.
 Status play_cold_start(const ResultSet& set, const ResultEngines& engines, SetResults& results) {
   if (set.training.empty()) return {};
   ReplayInput input{.executions = {}, .training = {set.training.front()}, .engine = engines.ours,

@@ -1,4 +1,4 @@
-// What the policies did on one set of executions: the numbers of results.md.
+// The results of the policies on one set of executions: the numbers of results.md.
 #pragma once
 
 #include <memory>
@@ -14,12 +14,12 @@
 namespace cgphase::workloads {
 
 struct ResultEngines {
-  std::shared_ptr<const PhaseEngine> ours, ai4dl;  // ai4dl: null where its model is not there
-  // The same policy on other phases, by what is different.
+  std::shared_ptr<const PhaseEngine> ours, ai4dl;  // ai4dl: null if its model is missing
+  // The same policy with phases from other models, by the name of the difference.
   std::vector<std::pair<std::string, std::shared_ptr<const PhaseEngine>>> ablations;
 };
 
-// What came of our policy where the phases come from another model.
+// Results of our policy with the phases of another model.
 struct Ablation {
   std::string name;
   Sweep sweep;
@@ -32,13 +32,13 @@ struct SetResults {
   std::vector<Sweep> ours;               // phase, proactive, over their risk
   std::vector<Sweep> ai4dl;              // ai4dl-phase, ai4dl-phase-compat, over their margin
   std::vector<Ablation> ablations;       // of the first of `ours`, over its risk
-  // The first five minutes, where one earlier run is known: policies by name.
+  // The first five minutes with one known earlier run: policies by name.
   std::vector<std::pair<std::string, ContenderResult>> cold_start;
 };
 
-// In the closed loop, a decision at each sample. AI4DL's statistics are those of the set's training
-// executions, or where it has none of the replayed ones themselves, which is in AI4DL's favour.
-// Errors: those of replay().
+// Closed loop, a decision at each sample. AI4DL's statistics come from the set's training
+// executions. If there is no training, they come from the replayed ones, which is in AI4DL's
+// favour. Errors: those of replay().
 Result<SetResults> play_set(const ResultSet& set, const ResultEngines& engines);
 
 inline constexpr double kColdStartSeconds = 300;

@@ -11,7 +11,7 @@
 namespace cgphase::workloads {
 namespace {
 
-// A model that has nothing but how its windows are cut and scaled.
+// A model that only defines how windows are cut and scaled.
 Dataset as_trained(std::span<const Trace> traces, const Dataset& training,
                    const FeatureSchema& schema, const TrainOptions& options) {
   Model model;
@@ -22,7 +22,7 @@ Dataset as_trained(std::span<const Trace> traces, const Dataset& training,
   return make_dataset(traces, model);
 }
 
-// The execution and the row that a window ends at.
+// The execution and the row at the end of a window.
 struct Place {
   const Execution& execution;
   const TraceRow& row;
@@ -40,7 +40,7 @@ std::vector<Place> places(const Fold& fold) {
   return result;
 }
 
-// How often the phase changes, and how long it lasts; steps behind a gap begin anew.
+// Counts changes of the phase and their lengths. A step after a gap starts a new phase.
 class Dwelling {
  public:
   void add(int phase, bool follows) {

@@ -19,7 +19,7 @@
 namespace cgphase::workloads {
 namespace {
 
-// The model may see more steps than the fold has, where its features are fewer, never less.
+// If the model has fewer features, it may see more steps than the fold has, but never fewer.
 Labels model_labels(const Model& model, const Fold& fold) {
   const Dataset data = make_dataset(fold.test, model);
   const std::vector<NearestCentroid> found =
@@ -55,8 +55,8 @@ KMeansFit clusters_of(std::span<const double> points, int dimension, int cluster
   return kmeans(points, dimension, options);
 }
 
-// The path takes squared distances up to kMaxHidden. Those of standardised features are at most
-// kMaxFeatures (2 * 8)^2; dividing all distances and the cost changes nothing else.
+// The path accepts squared distances up to kMaxHidden. Those of standardised features are at most
+// kMaxFeatures (2 * 8)^2. Dividing all distances and the cost by a constant changes nothing else.
 constexpr double kUnits = 0x1p30 / 64;
 
 Labels nearest_labels(const Centroids& centroids, const Dataset& data, double switch_cost) {
@@ -76,7 +76,7 @@ Labels nearest_labels(const Centroids& centroids, const Dataset& data, double sw
   return labels;
 }
 
-// Of each window the mean of its segment, row-major.
+// For each window the mean of its segment, row-major.
 std::vector<double> segment_means(const Dataset& data) {
   const auto dimension = static_cast<std::size_t>(data.features);
   const std::vector<double> points = last_steps(data);

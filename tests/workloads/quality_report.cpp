@@ -1,6 +1,6 @@
 // phase_quality TRACES [TORCH]: prints the report on model quality, the same on each run. TRACES is
-// a directory of our own recordings (tests/data), TORCH one of labelled deep-learning jobs; without
-// it the report says what is left out.
+// a directory of our own recordings (tests/data), TORCH one of labelled deep-learning jobs. Without
+// TORCH the report says what is left out.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -98,11 +98,11 @@ std::vector<Row> rows() {
       {"Gaussian mixture, log features", mixture_method(k)},
       {"change points, then k-means \\*", change_point_method(k)},
       {"AI4DL as released, k = 5", ai4dl_method(0)},
-      {"AI4DL, told a row later", ai4dl_method(1)},
+      {"AI4DL, one row later", ai4dl_method(1)},
   };
 }
 
-// The number of clusters that is best for raw k-means on what is tested: more than fair to it.
+// The number of clusters that is best for raw k-means on the test data, which is in its favour.
 Result<Row> best_raw(const Experiment& experiment) {
   int best = kFewestClusters;
   double most = -1;
@@ -116,7 +116,7 @@ Result<Row> best_raw(const Experiment& experiment) {
              kmeans_method(Features::raw, best)};
 }
 
-// The first is ours.
+// The first entry is ours.
 void print_better(const char* measure, const std::vector<std::pair<std::string, Scores>>& told,
                   double QualityScore::* field) {
   const double ours = median(told[0].second, field);
@@ -153,7 +153,7 @@ Status print_table(const Experiment& experiment) {
   return {};
 }
 
-// What clearly differs from the first: all seeds above all of its seeds, or all below.
+// The entries that clearly differ from the first: all seeds above all of its seeds, or all below.
 void print_clear(const char* measure, const std::vector<std::pair<std::string, Scores>>& told,
                  double QualityScore::* field) {
   const auto [low, high] = std::ranges::minmax(told[0].second, {}, field);
@@ -193,7 +193,7 @@ Status print_features(const Experiment& experiment, const std::vector<std::strin
 Status print_counters(const std::string& directory) {
   fmt::print("\n## What optional features add\n\n");
   if (!std::filesystem::is_directory(directory)) {
-    fmt::print("There were no recordings with counters: left out.\n");
+    fmt::print("Left out: there are no recordings with counters.\n");
     return {};
   }
   const auto training = read_traces(directory, TraceSet::training);
@@ -209,21 +209,22 @@ Status print_counters(const std::string& directory) {
   options.schema = log_schema_with(counted);
   const Experiment experiment{{make_fold_of_shared_steps(*training, *held_out, options)}, true};
   fmt::print(
-      "The same three programs in emulated machines whose kernel has BPF, their network through a "
-      "veth pair, a fiftieth of their\nmultiplications (tests/data/README.md): trained on {} "
-      "executions, tested on the {} steps of {} others in which all was\ncounted. The default "
-      "model's six features (log features), the same with each optional one "
-      "(docs/internals/model-file.md), and with\nall; all else as above. The programs share one "
-      "processor, so waiting for it tells of the others, and they sleep twenty times "
-      "a\nsecond whatever they do, so voluntary switches tell little. Not exercised: {}.\n",
+      "The same three programs in emulated machines whose kernel has BPF. Their network goes "
+      "through a veth pair, and they do a\nfiftieth of their multiplications "
+      "(tests/data/README.md). The models are trained on {} executions and tested on the {} "
+      "steps\nof {} others in which everything was counted. The table compares the default "
+      "model's six features (log features) with the\nsame plus each optional one "
+      "(docs/internals/model-file.md), and plus all of them. The programs share one "
+      "processor, so\nwaiting for it depends on the others. They always sleep twenty times a "
+      "second, so voluntary switches carry little\ninformation. Not exercised: {}.\n",
       training->size(), experiment.folds[0].test_logs.size(), held_out->size(),
       absent.empty() ? "none" : absent);
   if (Status status = print_features(experiment, counted); !status) return status;
   fmt::print(
-      "\nThe default model keeps to its six features whatever this table says: no file of a cgroup "
-      "has what the others are made of, and a\nmodel that looks at what a host does not count "
-      "knows no phases there. Where BPF programs count, `cgphase train --features` makes\none "
-      "that looks at more, of the host's own history.\n");
+      "\nThe default model uses only its six features, whatever this table shows. No file of a "
+      "cgroup contains the others, and a\nmodel with features that a host does not count has no "
+      "phases there. On a host whose BPF programs count,\n`cgphase train --features` trains a "
+      "model with more features on the host's own history.\n");
   return {};
 }
 
@@ -253,36 +254,36 @@ void print_introduction() {
       "# How good the phases are\n\n"
       "Printed by\n\n"
       "    build/release/bin/phase_quality tests/data TORCH > build/model_quality.md\n\n"
-      "TORCH being a directory of labelled deep-learning jobs; the same on each run, never edited "
-      "by hand.\n\n"
-      "Every way of finding phases but AI4DL's sees the same steps ({} s, history {}), and all "
-      "are judged by labels that none was\ntrained on: NMI is mutual information over the mean "
-      "of the two entropies, ARI the adjusted Rand index. The settings are those of\nthe default "
-      "model ({} phases, {} hidden units, stickiness {}), chosen by scores on the labels of the "
-      "training part of our own\nrecordings; the tables tell of others. Number of phases and "
-      "stickiness are the same for all others, untuned. Each cell is the\nmedian over {} seeds "
-      "and, in brackets, the range. Below each table stands what does better than ours.\n"
-      "With a history of 0 the CRBM conditions on nothing: what was before counts through the path "
-      "alone. Longer histories did worse\n(tests/data/README.md).\n\n",
+      "TORCH is a directory of labelled deep-learning jobs. The report is the same on each run. Do "
+      "not edit it by hand.\n\n"
+      "Every way of finding phases except AI4DL's sees the same steps ({} s, history {}). All are "
+      "scored by labels that none was\ntrained on: NMI is mutual information over the mean of "
+      "the two entropies, ARI the adjusted Rand index. The settings are\nthose of the default "
+      "model ({} phases, {} hidden units, stickiness {}). They were chosen by scores on the labels "
+      "of the\ntraining part of our own recordings; the tables show other data. All other ways "
+      "have the same number of phases and\nstickiness, untuned. Each cell is the median over {} "
+      "seeds with the range in brackets. Below each table is the list of ways\nthat do better "
+      "than ours. With a history of 0 the CRBM conditions on nothing: earlier steps count only "
+      "through the path.\nLonger histories did worse (tests/data/README.md).\n\n",
       options.step_seconds, options.history, options.clusters, options.hidden, options.stickiness,
       kSeeds);
   fmt::print(
       "- **NMI within**: information and entropies are summed over all tested steps, each step "
       "among those of its own service (our\n  recordings) or job. Knowing which job it is gains "
-      "nothing, and phases of different models are never taken for equal.\n"
+      "nothing, and phases of different models are never treated as equal.\n"
       "- **mean NMI, mean ARI**: of each service or job alone, and the plain mean.\n"
-      "- **NMI at once**, where one model is tested: all steps in one table, so that a phase must "
+      "- **NMI at once**, if one model is tested: all steps in one table, so that a phase must "
       "mean the same in all jobs.\n"
       "- switches/h: changes of phase per hour; dwell: median time in a phase.\n"
-      "- \\* sees the whole execution before it tells the first phase: binary segmentation with "
+      "- \\* sees the whole execution before it reports the first phase: binary segmentation with "
       "Schwarz's penalty, then k-means of the\n  segments' means.\n"
-      "- \\*\\* the k from {} to {} with the best NMI within on what is tested (seed 1): more than "
-      "fair.\n"
+      "- \\*\\* the k from {} to {} with the best NMI within on the test data (seed 1), in its "
+      "favour.\n"
       "- The Gaussian mixture has diagonal covariances and is fit by expectation-maximisation.\n"
-      "- AI4DL sees its eight columns with a history of 3, and tells the phase of a row from the "
-      "rows before it; \"told a row later\" is\n  the same phase held against the row that it "
-      "saw last.\n"
-      "- log features: what our model sees. raw features: the same with plain ratios to the "
+      "- AI4DL sees its eight columns with a history of 3, and derives the phase of a row from the "
+      "rows before it; \"one row later\"\n  compares the same phase with the last row that it "
+      "saw.\n"
+      "- log features: those of our model. raw features: the same with plain ratios to the "
       "limit.\n"
       "- the path: a price for changing the phase (docs/internals/model-file.md), the same rule "
       "for all.\n",
@@ -311,14 +312,14 @@ Status report(const std::string& directory, const std::string& torch_directory) 
   if (Status status = section(
           "Our own workloads, executions held out",
           fmt::format("Trained on {} executions of three programs, tested on {} others. True "
-                      "phases at once are told apart by program.",
+                      "phases at once are distinguished by program.",
                       training->size(), held_out->size()),
           {{make_fold(*training, *held_out, options)}, true});
       !status)
     return status;
   if (Status status = print_counters(directory + "/counters"); !status) return status;
   if (torch.empty()) {
-    fmt::print("\nThe deep-learning jobs were not there: what follows upon them is left out.\n");
+    fmt::print("\nThe deep-learning jobs are missing, so their sections are left out.\n");
     return {};
   }
   const std::vector<Fold> folds = leave_one_service_out(torch, options);
@@ -332,13 +333,14 @@ Status report(const std::string& directory, const std::string& torch_directory) 
     return status;
   if (Status status = section(
           "Deep-learning jobs, model of our own workloads",
-          "Trained as what ships: on our three programs alone, tested on all deep-learning jobs.",
+          "Trained like the default model, on our three programs only. Tested on all deep-learning "
+          "jobs.",
           {{make_fold(*training, torch, options)}, false});
       !status)
     return status;
   return section("Deep-learning jobs, nothing left out",
-                 "Trained and tested on all of them, labels never seen: to compare with numbers "
-                 "that were found so.",
+                 "Trained and tested on all of them, without their labels: to compare with numbers "
+                 "that were obtained in this way.",
                  {{make_fold(torch, torch, options)}, false});
 }
 

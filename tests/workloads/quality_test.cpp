@@ -43,7 +43,7 @@ double nmi_of(const Method& method) {
 
 }  // namespace
 
-TEST_CASE("quality: both schemas cut the same windows, and the test is scaled as the training") {
+TEST_CASE("quality: both schemas cut the same windows, and the test is scaled like the training") {
   const Fold fold = one_fold()[0];
   CHECK(fold.test_logs.size() > 300);
   CHECK(fold.test_logs.row == fold.test_raw.row);
@@ -61,7 +61,7 @@ TEST_CASE("quality: every way finds the phases of made-up telemetry") {
   CHECK(nmi_of(change_point_method(3)) > 0.85);
 }
 
-// The columns of AI4DL, each another mixture of memory and CPU.
+// The columns of AI4DL, each a different mixture of memory and CPU.
 Trace with_columns(Trace trace) {
   for (TraceRow& row : trace.executions[0].rows)
     for (std::size_t i = 0; i < ai4dl_columns().size(); ++i)
@@ -70,7 +70,7 @@ Trace with_columns(Trace trace) {
   return trace;
 }
 
-TEST_CASE("quality: AI4DL tells a phase for each step, or that of the row behind it") {
+TEST_CASE("quality: AI4DL gives a phase for each step, or that of the next row") {
   const Fold fold = make_fold({with_columns(job(1, "a"))}, {with_columns(job(3, "a"))}, quick());
   const Result<Labels> told = ai4dl_method(0)(fold, 1), later = ai4dl_method(1)(fold, 1);
   REQUIRE(told);
@@ -103,7 +103,7 @@ TEST_CASE("quality: the path over k-means keeps a phase through single steps els
   CHECK(switches(100) < switches(0));
 }
 
-// A counter that grows by so much in each row; the first rows lack it.
+// A counter that grows by the same amount in each row. The first rows lack it.
 Trace with_switches(Trace trace, std::size_t lacking) {
   std::vector<TraceRow>& rows = trace.executions[0].rows;
   for (std::size_t i = lacking; i < rows.size(); ++i)
@@ -111,7 +111,7 @@ Trace with_switches(Trace trace, std::size_t lacking) {
   return trace;
 }
 
-TEST_CASE("quality: schemas are compared at the steps that all of them can be told of") {
+TEST_CASE("quality: schemas are compared at the steps that all of them can describe") {
   TrainOptions options = quick();
   options.schema = log_schema_with({"voluntary_switch_log_rate"});
   const std::vector<Trace> training{with_switches(job(1, "a"), 0)};
@@ -125,7 +125,7 @@ TEST_CASE("quality: schemas are compared at the steps that all of them can be to
   REQUIRE(seven);
   CHECK(six->size() == row.size());
   CHECK(seven->size() == row.size());
-  // The six told of more steps: of the shared ones it says what it says anyway.
+  // The six features describe more steps. On the shared steps the result is the same.
   const Fold whole = make_fold(training, test, quick());
   const Result<Labels> all = crbm_method(quick())(whole, 1);
   REQUIRE(all);
@@ -135,7 +135,7 @@ TEST_CASE("quality: schemas are compared at the steps that all of them can be to
   for (std::size_t i = 0; i < row.size(); ++i) CHECK((*six)[i] == told[row[i]]);
 }
 
-TEST_CASE("quality: a feature counts as counted where traces have steps with it") {
+TEST_CASE("quality: a feature counts as counted if traces have steps with it") {
   CHECK(counted_features({job(1, "a")}, quick()).empty());
   const std::vector<std::string> counted =
       counted_features({job(1, "a"), with_switches(job(2, "a"), 9)}, quick());
@@ -182,7 +182,7 @@ TEST_CASE("quality: the truth scores 1, under any numbers and in every fold") {
   CHECK(score.nmi_at_once == 0);
 }
 
-TEST_CASE("quality: a phase of its own for each fold tells nothing within a service") {
+TEST_CASE("quality: a separate phase for each fold has no information within a service") {
   const std::vector<Fold> folds = leave_one_service_out({job(1, "a"), job(2, "b")}, quick());
   std::vector<Labels> labels;
   for (const Fold& fold : folds)
@@ -201,7 +201,7 @@ TEST_CASE("quality: switches per hour and dwell times of the truth") {
   CHECK(score.nmi_at_once == doctest::Approx(1));
 }
 
-TEST_CASE("quality: what training refuses is an error") {
+TEST_CASE("quality: a refusal of the training is an error") {
   TrainOptions options = quick();
   options.clusters = kMaxPhases + 1;
   CHECK_FALSE(crbm_method(options)(one_fold()[0], 1).has_value());

@@ -1,5 +1,5 @@
-// A small random generator with the same numbers on every machine and library (those of <random>'s
-// distributions are not). SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number
+// A small random generator with the same numbers on every machine and library, unlike the
+// distributions of <random>. SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number
 // generators", OOPSLA 2014.
 #pragma once
 
@@ -20,7 +20,7 @@ class Random {
   // In [0, 1).
   double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
   double between(double low, double high) { return low + (high - low) * uniform(); }
-  // In [0, count); count > 0. The bias of the remainder is of no account here.
+  // In [0, count); count > 0. The bias of the remainder does not matter here.
   std::uint64_t below(std::uint64_t count) { return next() % count; }
   // Mean 0, standard deviation 1, bounded by 3.5: the sum of four uniforms.
   float bell() {

@@ -1,9 +1,9 @@
 // record_workloads [--cgroup-root D] [--results D] [--work D] [--program P] [--seed N] [--size X]
 // [--seconds S] [--arithmetic X] [--far-end A] [--bpf RATIO] ITEM...: runs the workloads of a mix
-// at once, each in a cgroup with static limits, samples them once per second as the daemon does,
-// and writes one trace per workload, with the true phase in the column `label`; with --bpf also
-// what BPF programs count, within so much of one core, or it fails. Needs a cgroup v2 it may write,
-// as scripts/guest has.
+// at once, each in a cgroup with static limits. It samples them once per second as the daemon does
+// and writes one trace per workload, with the true phase in the column `label`. With --bpf it also
+// records the counters of BPF programs; it fails if they need more than RATIO of one core. It needs
+// a cgroup v2 that it may write, as in scripts/guest.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -77,10 +77,10 @@ Result<Settings> parse_settings(std::span<char*> words) {
     if (!word.starts_with("--")) {
       settings.items.emplace_back(word);
     } else if (i + 1 == words.size() || !take_option(word, words[++i], settings)) {
-      return failure(ErrorKind::invalid, fmt::format("{}: not understood", word));
+      return failure(ErrorKind::invalid, fmt::format("{}: unknown option or bad value", word));
     }
   }
-  if (settings.items.empty()) return failure(ErrorKind::invalid, "no workload named");
+  if (settings.items.empty()) return failure(ErrorKind::invalid, "no workload given");
   if (settings.program.empty())
     settings.program = std::filesystem::read_symlink("/proc/self/exe").replace_filename("workload");
   return settings;
@@ -93,7 +93,7 @@ void keep(const NodeSample& tick, std::map<CgroupId, Recording>& recordings) {
     recordings[sample.id].readings.push_back({seconds, tick.wall_time, tick.host, sample});
 }
 
-// A row tells of the second before it; its label is the phase in the middle of that second.
+// A row describes the second before it. Its label is the phase in the middle of that second.
 std::string to_trace(const Recording& recording, const std::vector<Label>& labels) {
   std::string text;
   write_trace_header(text);
@@ -157,7 +157,7 @@ Result<std::vector<Container>> make_containers(const Settings& settings) {
   return containers;
 }
 
-// Everything is to be counted from the first tick on: a recording without it would be in vain.
+// Everything must be counted from the first tick on; otherwise the recording is useless.
 Status check_counters(const KernelCounters& counters) {
   for (const Source& source : counters.sources())
     if (!source.present)

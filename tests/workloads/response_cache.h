@@ -1,5 +1,5 @@
-// A log-structured cache of fixed-size responses, as inference services keep one: entries go into
-// the newest segment, whole old segments are dropped, and their memory goes back at once.
+// A log-structured cache of fixed-size responses, as in inference services. Entries go into the
+// newest segment, whole old segments are dropped, and their memory is freed at once.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,13 @@ class ResponseCache {
  public:
   static constexpr std::size_t kSegmentEntries = 64;
 
-  // Holds at most `max_segments` (at least 1) segments of 64 responses of `floats` each.
+  // Stores at most `max_segments` (at least 1) segments of 64 responses of `floats` each.
   ResponseCache(std::size_t floats, std::size_t max_segments);
 
-  // The response under that key; empty when there is none. Valid until the next insert or trim.
+  // The response under that key; empty if it is not cached. Valid until the next insert or trim.
   std::span<const float> find(std::uint64_t key) const;
-  // Room for the response of a key that is not in the cache; drops the oldest segment when full.
+  // Room for the response of a key that is not in the cache. If the cache is full, this
+  // drops the oldest segment.
   std::span<float> insert(std::uint64_t key);
   // Keeps only the newest `segments`.
   void trim(std::size_t segments);

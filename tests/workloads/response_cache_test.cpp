@@ -21,7 +21,7 @@ TEST_CASE("response cache: a stored response is found, another is not") {
   CHECK(cache.find(8).empty());
 }
 
-TEST_CASE("response cache: it holds its segments to the last entry") {
+TEST_CASE("response cache: it keeps its segments up to the last entry") {
   ResponseCache cache(4, 2);
   fill(cache, 0, 2 * ResponseCache::kSegmentEntries);
   CHECK(cache.segment_count() == 2);

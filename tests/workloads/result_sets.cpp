@@ -13,7 +13,7 @@ constexpr double kShortWindowSeconds = 60;
 
 using Wanted = std::function<bool(const std::string& name)>;
 
-// All executions of the traces of a directory whose names are wanted, by name.
+// All executions of the wanted traces of a directory, by name.
 Result<std::vector<Execution>> read(const std::string& directory, const Wanted& wanted,
                                     const std::vector<std::string>& columns) {
   std::vector<std::string> paths;
@@ -48,7 +48,7 @@ Wanted only(std::string name) {
   return [name = std::move(name)](const std::string& file) { return file == name; };
 }
 
-// One of the programs of tests/workloads: trained on what was recorded first, scored on the rest.
+// One of the programs of tests/workloads: trained on the earlier recordings, scored on the rest.
 Source recorded(const ResultPlaces& places, const std::string& program, std::string title,
                 bool service) {
   const auto held_out = [](const std::string& name) {

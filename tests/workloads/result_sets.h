@@ -14,7 +14,7 @@ struct ResultSet {
   std::string name;    // of its figures
   std::string title;
   bool service = false;        // else batch or training jobs
-  double window_seconds = 600; // of the oracle and of the policies that look at a window
+  double window_seconds = 600; // of the oracle and of the policies that use a window
   std::vector<Execution> executions, training;  // as in ReplayInput
 };
 
@@ -23,7 +23,7 @@ struct ResultPlaces {
   std::string others;    // that of the public traces; empty: left out
 };
 
-// All sets that are there. Both engines decide which columns are read. Errors: those of the traces.
+// All sets that exist. Both engines decide which columns are read. Errors: those of the traces.
 Result<std::vector<ResultSet>> read_result_sets(const ResultPlaces& places,
                                                 const std::vector<std::string>& columns);
 

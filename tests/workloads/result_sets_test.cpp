@@ -21,7 +21,7 @@ const ResultPlaces kOwn{.recorded = CGPHASE_SOURCE_DIR "/tests/data", .others = 
 
 }  // namespace
 
-TEST_CASE("what is scored was not trained on") {
+TEST_CASE("scored executions were not used for training") {
   const auto sets = read_result_sets(kOwn, {}).value();
   REQUIRE(sets.size() == 3);
   for (const ResultSet& set : sets) {
@@ -37,12 +37,12 @@ TEST_CASE("what is scored was not trained on") {
   }
 }
 
-TEST_CASE("a directory that is not there is told") {
+TEST_CASE("a missing directory is reported") {
   CHECK(read_result_sets({.recorded = "/nonexistent", .others = ""}, {}).error().text.find(
             "/nonexistent") != std::string::npos);
 }
 
-TEST_CASE("results tell every policy that could run, and compare ours with the controls") {
+TEST_CASE("results show every policy that could run, and compare ours with the controls") {
   const auto sets = read_result_sets(kOwn, {}).value();
   const ResultEngines engines{.ours = default_engine(), .ai4dl = nullptr,
                               .ablations = {{"as shipped", default_engine()}}};
@@ -55,7 +55,7 @@ TEST_CASE("results tell every policy that could run, and compare ours with the c
     CHECK_MESSAGE(text.find(row) != std::string::npos, row);
   CHECK(text.find("| ai4dl-phase-compat |") == std::string::npos);
   CHECK(text == results_text(std::span(&results, 1)));
-  // The same phases give the same limits, whoever asks.
+  // The same phases give the same limits in either place.
   REQUIRE(results.ablations.size() == 1);
   const auto ours = points_of(results.ours.front(), Resource::memory);
   const auto ablated = points_of(results.ablations.front().sweep, Resource::memory);

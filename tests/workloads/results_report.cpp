@@ -1,8 +1,7 @@
 // policy_results RECORDED OTHERS|- MODEL DIRECTORY: replays every policy on every set of recorded
-// executions; prints results.md (scripts/results) and writes its figures into DIRECTORY, the same
-// on each run.
-// RECORDED is a directory of our own recordings (tests/data), OTHERS one of public traces ("-":
-// left out), MODEL our model.
+// executions. Prints results.md (scripts/results) and writes its figures into DIRECTORY, the same
+// on each run. RECORDED is a directory of our own recordings (tests/data), OTHERS one of public
+// traces ("-": left out), MODEL our model.
 #include <fmt/format.h>
 
 #include <algorithm>

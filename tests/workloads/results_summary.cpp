@@ -17,7 +17,7 @@ constexpr double kMoreOnServices = 0.02;   // of what the controls allocate
 constexpr double kWritesOfHold = 0.5;
 constexpr double kColdStartOfOracle = 1.25;
 constexpr double kLessThanAi4dl = 0.7;
-constexpr double kSame = 0.005;  // of the user's limit: no difference worth a word
+constexpr double kSame = 0.005;  // of the user's limit; smaller differences are not reported
 
 std::string whole_percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
@@ -61,7 +61,7 @@ void each_verdict(std::span<const SetResults> sets, std::string_view policy,
       }
 }
 
-// As shipped, else where the controls can be had first.
+// As shipped, else at the first level that the controls reach.
 std::optional<double> ratio_to_controls(const Verdict& verdict) {
   if (verdict.at_shipped) return verdict.at_shipped;
   for (const auto& ratio : verdict.controls.at)
@@ -77,7 +77,8 @@ std::string number(const std::optional<double>& ratio) {
   return ratio ? whole_percent(*ratio) : "-";
 }
 
-// What ours allocates more than the controls where both are as seldom over, of what they allocate.
+// How much more ours allocates than the controls at an equal share of samples over, as a share of
+// the controls' allocation.
 std::optional<double> more_than_controls(const SetResults& results, Resource resource,
                                          const Verdict& verdict) {
   if (!verdict.ours_above || !verdict.controls_above) return std::nullopt;
@@ -134,7 +135,7 @@ std::string cold_starts(std::span<const SetResults> sets, std::string_view polic
                      tally.text());
 }
 
-// One goal that was missed, and what of the data bears on it.
+// One missed goal, with the facts of the data that explain it.
 void missed(const SetResults& results, const Sweep& ours, Resource resource, const char* goal,
             const std::string& came_out, std::string& rows) {
   const SweptResource& shipped = ours.points[ours.shipped.value_or(0)].of(resource);
@@ -187,8 +188,8 @@ const Ablation* find_ablation(const SetResults& results, std::string_view name) 
   return nullptr;
 }
 
-// Where the shipped phases allocate less, more, or the same with no more samples over than as
-// shipped; each at the best of its risks.
+// Names the sets on which the shipped phases allocate less or more than other phases, and counts
+// equal ones. Each is at the best of its risks with no more samples over than as shipped.
 std::string against_ablation(std::span<const SetResults> sets, std::string_view other,
                              std::string_view what) {
   std::string better, worse;
@@ -218,7 +219,7 @@ std::string against_ablation(std::span<const SetResults> sets, std::string_view 
 constexpr const char* kLimits =
     R"(### What limits it
 
-Each goal that `phase` misses, with what bears on it: executions and their mean number of samples;
+Each goal that `phase` misses, with its facts: executions and their mean number of samples;
 the share that one sample over is of all; the share of a first run in which no policy may say
 anything yet; the least that any of the risks allocates above oracle-max, and how much was over;
 writes of ours and of `hold`.
@@ -228,17 +229,17 @@ writes of ours and of `hold`.
 )";
 
 constexpr const char* kReasons = R"(
-- Controls: their envelope is the best of some hundreds for the very executions scored. Where one
-  sample over is a large share, a level of 0.1 or 1 % is decided by one or two samples, and the
-  best of hundreds has that luck. First runs know nothing: a bound from ten samples must be wide.
-- Recorded runs of one program differ in size by a factor of two. Until a window of a new run is
-  there, that is for most of it, the largest earlier one speaks, at every risk.
-- Writes: the first one leaves the original limit, so there is at least one an execution; where
-  `hold` makes few in all, half of them is hardly more.
-- AI4DL: it changes the limit with each change of phase, at many times the writes, without room for
-  the guard and from the first sample on; on most public traces its statistics are those of the
+- Controls: their envelope is the best of some hundreds on the scored executions. If one sample over
+  is a large share, one or two samples decide a level of 0.1 or 1 %, and the best of hundreds has
+  that luck. A first run has no statistics, so a bound from ten samples must be wide.
+- Recorded runs of one program differ in size by a factor of two. Until a new run has filled a
+  window, which is most of the run, the largest earlier run decides at every risk.
+- Writes: the first write leaves the original limit, so each execution has at least one. If `hold`
+  writes rarely, half of its writes is hardly more.
+- AI4DL: it changes the limit with each change of phase, with many times the writes, without room
+  for the guard and from the first sample on. On most public traces its statistics come from the
   scored runs.
-- Cold start: one earlier run is one peak, and a run that needs less than it finds out late.
+- Cold start: one earlier run gives one peak, and a run that needs less detects that late.
 )";
 
 std::string limits_text(const std::string& rows) {
@@ -251,8 +252,8 @@ std::string summary_text(std::span<const SetResults> sets) {
   std::string text;
   for (const std::string_view policy : {"phase", "proactive"})
     text += goals_of(sets, policy) + cold_starts(sets, policy) + "\n";
-  text += "What phases add to `phase`, each at the best of its risks with no more samples over "
-          "than as shipped:\n\n";
+  text += "The value of phases for `phase`, each at the best of its risks with no more samples "
+          "over than as shipped:\n\n";
   text += against_ablation(sets, "one phase", "one phase for everything");
   text += against_ablation(sets, "k-means", "k-means of the features, without a CRBM");
   text += against_ablation(sets, "CRBM without", "a CRBM that was not trained");

@@ -1,5 +1,5 @@
-// Which goals are met and which not, and what phases and the CRBM add, in sentences: the head of
-// results.md. Pure.
+// Which goals are met and which are not, and what phases and the CRBM add, in sentences: the head
+// of results.md. Pure.
 #pragma once
 
 #include <span>

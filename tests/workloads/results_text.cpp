@@ -15,7 +15,7 @@ namespace {
 
 using Out = std::back_insert_iterator<std::string>;
 
-constexpr double kLevel = 0.01;  // of samples over, where one number stands for a curve
+constexpr double kLevel = 0.01;  // share of samples over; one number represents a curve there
 
 std::string percent(double share, int digits = 1) {
   return fmt::format("{:.{}f} %", 100 * share, digits);

@@ -5,7 +5,7 @@
 namespace cgphase::workloads {
 namespace {
 
-// A to B, without how sure it is.
+// A compared with B, without confidence intervals.
 std::optional<ResourceComparison> compared(const Sweep& a, const Sweep& b, Resource resource) {
   const Comparison comparison = compare(a, b, {.seed = 1, .resamples = 0});
   const ResourceComparison* one = resource_of(comparison, resource);
@@ -18,7 +18,7 @@ Ratios ratios_of(const ResourceComparison& comparison) {
   return ratios;
 }
 
-// The better of AI4DL's two at each level is what ours is held against.
+// Ours is compared with the better of AI4DL's two policies at each level.
 Ratios against_ai4dl(const SetResults& results, const Sweep& ours, Resource resource) {
   Ratios worst;
   for (const Sweep& ai4dl : results.ai4dl) {
@@ -32,8 +32,8 @@ Ratios against_ai4dl(const SetResults& results, const Sweep& ours, Resource reso
   return worst;
 }
 
-// Ours with as few samples over as AI4DL's policies as published, to their cost; the higher of the
-// two.
+// The cost of ours with as few samples over as AI4DL's published policies, relative to their cost;
+// the higher of the two.
 std::optional<double> against_published(const SetResults& results, const Sweep& ours,
                                         Resource resource) {
   std::optional<double> worst;

@@ -1,4 +1,4 @@
-// What the goals ask for, of one policy of ours on one set and resource. Pure.
+// The measures of the goals, for one policy of ours on one set and resource. Pure.
 #pragma once
 
 #include <iterator>
@@ -10,8 +10,8 @@
 
 namespace cgphase::workloads {
 
-// Cost of ours to that of others at the same share of samples over; absent where one of them cannot
-// be had so low.
+// Cost of ours relative to others at the same share of samples over. Absent if one of them cannot
+// reach that level.
 struct Ratios {
   std::optional<double> at[std::size(kMatchedViolations)];
 };
@@ -26,10 +26,10 @@ struct Verdict {
   std::int64_t would_oom = 0;
 };
 
-// Absent where the resource was not measured.
+// Absent if the resource was not measured.
 std::optional<Verdict> verdict_of(const SetResults& results, const Sweep& ours, Resource resource);
 
-// A policy as published; null where it did not run.
+// A policy as published; null if it did not run.
 const ContenderResult* find(const SetResults& results, std::string_view policy);
 double writes_of(const std::vector<ReplaySums>& executions);
 const ResourceComparison* resource_of(const Comparison& comparison, Resource resource);

@@ -1,5 +1,5 @@
-// The whole workloads at their smallest. Lengths and latencies are the machine's affair and are not
-// looked at; units and results are decided by the seed.
+// The whole workloads at their smallest size. Lengths and latencies depend on the machine and are
+// not checked. Units and results depend only on the seed.
 #include "tests/workloads/run.h"
 
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 // score_phases train OUT [TRACES]: trains the default model on the traces of a directory
 // (tests/data), byte for byte as committed in model/default_model.json.
-// score_phases score MODEL [TRACES]: how well its phases agree with the true ones, on the traces it
-// was trained on and on those held out.
+// score_phases score MODEL [TRACES]: prints how well its phases agree with the true ones, on its
+// training traces and on the held-out ones.
 #include <fmt/format.h>
 
 #include <cstdio>

@@ -53,7 +53,7 @@ class Service {
   Status serve_stage(double begin_seconds, double end_seconds, bool lull);
   Status answer_until(double offset_seconds);
   Status answer(const Arrival& arrival);
-  // The request and its response over the network, where there is one.
+  // The request and its response over the network, if there is one.
   Status receive();
   Status reply(std::span<const float> response);
   Status load(int model);
@@ -129,7 +129,7 @@ Status Service::answer(const Arrival& arrival) {
   Random random(key);
   for (float& value : input_.reshaped()) value = random.bell();
   const Matrix& output = models_[model]->forward(Rows(input_.data(), input_.rows(), input_.cols()));
-  // With fewer rows at a time the same response is filled by repeating them.
+  // With fewer rows at a time, the response is filled by repeating them.
   const std::span<float> response = cache_.insert(key);
   const auto made = static_cast<std::size_t>(output.size());
   for (std::size_t begin = 0; begin < response.size(); begin += made)
@@ -157,8 +157,8 @@ Status Service::answer_until(double offset_seconds) {
   return {};
 }
 
-// Requests are collected and answered together, slot by slot, as inference servers batch them. What
-// the cache holds follows from when requests arrived, never from when they were answered, so every
+// Requests are collected and answered together, slot by slot, as inference servers batch them. The
+// cache's content depends on when requests arrived and never on when they were answered. So every
 // run of a seed does the same work.
 Status Service::serve_stage(double begin_seconds, double end_seconds, bool lull) {
   const double trim_seconds = begin_seconds + kTrimAfterSeconds;

@@ -59,7 +59,7 @@ class TrainJob {
   std::span<const int> classes(std::size_t first, std::size_t count) const {
     return {classes_.data() + first, count};
   }
-  // A place for `count` rows that walks through [begin, end) with the seed.
+  // A place for `count` rows that moves through [begin, end) with the seed.
   std::size_t place(std::uint64_t turn, std::size_t begin, std::size_t end,
                     std::size_t count) const {
     if (end - begin <= count) return begin;
@@ -128,7 +128,7 @@ Status TrainJob::preprocess(Milliseconds length) {
         classes_.push_back(*label);
       }
     }
-  packed_ = std::string();  // the packed form is done with: its memory goes back
+  packed_ = std::string();  // the packed form is not needed any more
   return {};
 }
 
@@ -156,8 +156,8 @@ void TrainJob::validate(Milliseconds length) {
   validation_loss_ = static_cast<float>(sum / static_cast<double>(turns));
 }
 
-// Parameters and a part of the prepared rows, so that a restart needs no download. Copied first, as
-// a trainer does that goes on while its checkpoint is written.
+// Writes parameters and a part of the prepared rows, so that a restart needs no download. They are
+// copied first, as by a trainer that continues while its checkpoint is written.
 Status TrainJob::checkpoint(Milliseconds length) {
   const std::size_t kept =
       static_cast<std::size_t>(static_cast<double>(rows_.size()) * kCheckpointRowsShare);

@@ -1,7 +1,7 @@
 // workload train|serve|batch [--seed N] [--size X] [--seconds S] [--work-dir D] [--labels F]
 // [--result F] [--arithmetic X] [--far-end A]: runs one workload and prints one JSON line.
-// workload far-end --far-end A: the other end of its network, at address A (far_end.h), until it
-// is killed. Exit: 0 ok, 1 failure, 2 usage.
+// workload far-end --far-end A: the other end of its network, at address A (far_end.h), until it is
+// killed. Exit status: 0 ok, 1 failure, 2 usage.
 #include <fmt/format.h>
 #include <malloc.h>
 
@@ -52,11 +52,11 @@ bool take_option(std::string_view name, std::string_view value, Arguments& argum
 
 Result<Arguments> parse_arguments(std::span<char*> words) {
   Arguments arguments;
-  if (words.empty()) return failure(ErrorKind::invalid, "no workload named");
+  if (words.empty()) return failure(ErrorKind::invalid, "no workload given");
   arguments.workload = words[0];
   for (std::size_t i = 1; i < words.size(); i += 2)
     if (i + 1 == words.size() || !take_option(words[i], words[i + 1], arguments))
-      return failure(ErrorKind::invalid, fmt::format("{}: not understood", words[i]));
+      return failure(ErrorKind::invalid, fmt::format("{}: unknown option or bad value", words[i]));
   return arguments;
 }
 
@@ -94,8 +94,8 @@ Status run_and_report(const Arguments& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Big buffers are mappings of their own: what is freed goes back to the kernel at once, so that
-  // the memory of a stage shows in its cgroup.
+  // Big buffers get their own mappings. So freed memory returns to the kernel at once, and the
+  // memory of a stage is visible in its cgroup.
   mallopt(M_MMAP_THRESHOLD, 256 * 1024);
   mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
   const auto arguments = parse_arguments(std::span(argv + 1, static_cast<std::size_t>(argc - 1)));
