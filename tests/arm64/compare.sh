@@ -1,19 +1,19 @@
 #!/bin/bash
-# Runs same_bits for this machine and, in qemu-user, for arm64 and for lesser x86_64 processors, on
-# the recorded traces, and compares what they print, byte for byte.
+# Runs same_bits on the recorded traces for this machine and, in qemu-user, for arm64 and for older
+# x86_64 processors. The outputs must be equal, byte for byte.
 # compare.sh PROGRAM ARM64_PROGRAM PROCESSOR CROSS_COMPILER EMULATOR SOURCES
 set -euo pipefail
 program=$1 arm64_program=$2 processor=$3 compiler=$4 emulator=$5 sources=$6
 
 skip() { echo "skipped: $*"; exit 77; }
 [ "$processor" = x86_64 ] ||
-  skip "made on x86_64, where arm64 is emulated; this is $processor: the unit tests are its proof"
+  skip "arm64 is emulated on x86_64 only; this is $processor, which the unit tests cover"
 case $compiler in
-  *NOTFOUND | '') skip 'no aarch64-linux-gnu-g++ when the build was configured;' \
+  *NOTFOUND | '') skip 'aarch64-linux-gnu-g++ was not found when the build was configured;' \
     'scripts/install-dependencies installs it' ;;
 esac
 case $emulator in
-  *NOTFOUND | '') skip 'no qemu-aarch64 when the build was configured;' \
+  *NOTFOUND | '') skip 'qemu-aarch64 was not found when the build was configured;' \
     'scripts/install-dependencies installs it' ;;
 esac
 
@@ -22,11 +22,11 @@ trap 'rm -rf "$folder"' EXIT
 for trace in "$sources"/tests/data/*.csv.gz; do
   gzip -dc "$trace" >"$folder/$(basename "$trace" .gz)"
 done
-cd "$folder"  # a trace's name is printed as it was given
+cd "$folder"  # a trace's name is printed as given
 arguments=("$sources/model/default_model.json" ./*.csv)
 "$program" "${arguments[@]}" >here
 "$emulator" "$arm64_program" "${arguments[@]}" >arm64
-# The parts that same_bits has.
+# same_bits must print all its parts.
 for what in functions model wide walk ./ '{' 'replay phase' 'replay hold'; do
   grep -q "^$what" here || { echo "FAILED: same_bits printed no line that begins: $what"; exit 1; }
 done
@@ -35,7 +35,7 @@ if ! cmp here arm64; then
   diff here arm64 | cut -c -400 | head -8 || true
   exit 1
 fi
-# Each x86_64 processor takes the widest vectors that it has; those without them must not differ.
+# Each x86_64 processor uses its widest vectors. Processors without them must give the same bits.
 others=''
 if command -v qemu-x86_64 >/dev/null; then
   for cpu in Nehalem Haswell; do

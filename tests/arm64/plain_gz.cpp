@@ -1,5 +1,5 @@
-// The part of zlib that the trace reader calls, for files that are not compressed: there is no
-// zlib for the processor that the twin is built for.
+// The part of zlib that the trace reader calls, for files that are not compressed. There is no zlib
+// for the processor of the twin.
 #include <zlib.h>
 
 #include <cstdio>
@@ -36,7 +36,7 @@ int gzclose(gzFile file) {
   return result;
 }
 
-// Nothing is packed here; the writer of packed traces is only linked.
+// Nothing is compressed here; the writer of compressed traces is only linked.
 int deflateInit2_(z_streamp, int, int, int, int, int, const char*, int) { return Z_VERSION_ERROR; }
 int deflate(z_streamp, int) { return Z_STREAM_ERROR; }
 int deflateEnd(z_streamp) { return Z_STREAM_ERROR; }

@@ -1,10 +1,9 @@
-// Everything between a trace and a phase, between traces and a model file, and between traces and
-// what a replay makes of them, as text in which every bit of a number shows: the same on every
-// processor, or the claim is not true.
+// Prints everything between a trace and a phase, between traces and a model file, and between
+// traces and a replay. The text shows every bit of a number. It must be equal on every processor.
 //
-//   same_bits MODEL.json TRACE.csv...      (traces that are not compressed)
+//   same_bits MODEL.json TRACE.csv...      (uncompressed traces)
 //
-// compare.sh runs it built for this machine and built for arm64, and compares what they print.
+// compare.sh runs it built for this machine and for arm64, and compares the outputs.
 #include <algorithm>
 #include <bit>
 #include <cinttypes>
@@ -73,7 +72,7 @@ void show_functions() {
   }
 }
 
-// Raw values that wander about what the model was trained on, some of them absent or absurd.
+// Raw values that vary around the model's training data. Some are absent or absurd.
 std::vector<FeatureVector> random_walk(const Model& model, std::uint64_t seed) {
   Random random(seed);
   const std::size_t features = model.scaler.mean.size();
@@ -140,7 +139,7 @@ void show_recording(const Model& model, const Trace& trace) {
   }
 }
 
-// Whole model files. Odd sizes too, which no vector of a processor divides.
+// Whole model files, also of odd sizes that no vector width divides.
 void show_training(std::span<const Trace> traces) {
   for (const auto& [hidden, history, clusters] : {std::tuple{20, 1, 6}, {10, 3, 5}, {7, 2, 0}}) {
     TrainOptions options;
@@ -174,7 +173,8 @@ void print(const ReplaySums& sums) {
               sums.writes_down);
 }
 
-// Limits of every policy that can run, bare and ours with rails. The half that is older teaches.
+// Limits of every policy that can run: the baselines alone, ours with the safety rules. The older
+// half is used for learning.
 void show_replays(const Model& model, std::vector<Trace> traces) {
   ReplayInput input;
   input.engine = checked(PhaseEngine::create(model));

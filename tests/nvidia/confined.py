@@ -1,9 +1,10 @@
-"""What cgphased.service with gpu.conf lets a process do, by the kernel's own means, where systemd
-is not the init: devices, a root that is read-only, no network, capabilities, memory, system calls.
-What the unit takes away of /proc, /sys and namespaces is not tried.
+"""The permissions that cgphased.service with gpu.conf leaves to a process, set up without systemd.
 
-confined.py CALLS PROGRAM [WORD...] filters the system calls, as the last of all: what sets up the
-rest is no part of the unit.
+It sets devices, a read-only root, no network, capabilities, memory and system calls by the
+kernel's own means. The unit's settings for /proc, /sys and namespaces are not tested.
+
+confined.py CALLS PROGRAM [WORD...] filters the system calls last, because the rest of the set-up
+needs calls that the unit does not have.
 """
 import contextlib
 import ctypes
@@ -36,7 +37,7 @@ def settings(name):
 
 
 def members(word):
-    """The system calls of one of systemd's sets."""
+    """The system calls in one of systemd's sets."""
     if not word.startswith("@"):
         return {word}
     text = subprocess.run(["systemd-analyze", "syscall-filter", word], text=True, check=True,
@@ -49,7 +50,7 @@ def system_calls(file):
     if file:
         return set(pathlib.Path(file).read_text().split())
     if not shutil.which("systemd-analyze"):
-        return cannot("no systemd-analyze; name a file with the unit's system calls: --calls FILE")
+        return cannot("no systemd-analyze; give a file of the unit's system calls with --calls")
     calls = set()
     for value in settings("SystemCallFilter"):
         words = set().union(*(members(word) for word in value.lstrip("~").split()))
@@ -63,7 +64,7 @@ class Comparison(ctypes.Structure):
 
 
 def filter_calls(calls):
-    """RestrictAddressFamilies=AF_UNIX, too."""
+    """Allows only these calls; also RestrictAddressFamilies=AF_UNIX."""
     seccomp = ctypes.CDLL("libseccomp.so.2", use_errno=True)
     seccomp.seccomp_init.restype = ctypes.c_void_p
     seccomp.seccomp_rule_add_array.argtypes = [ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int,
@@ -72,7 +73,7 @@ def filter_calls(calls):
     unix = Comparison(0, SCMP_CMP_EQ, AF_UNIX, 0)
     for call in sorted(calls):
         number = seccomp.seccomp_syscall_resolve_name(call.encode())
-        if number < 0:  # of no kernel, or of another processor
+        if number < 0:  # unknown, or of another processor
             continue
         only = call == "socket"
         if seccomp.seccomp_rule_add_array(context, SCMP_ACT_ALLOW, number, int(only),
@@ -83,7 +84,7 @@ def filter_calls(calls):
 
 
 def allowed_devices():
-    """(major, minor or None, access): DeviceAllow=, and what DevicePolicy=closed leaves."""
+    """(major, minor or None, access): DeviceAllow=, and those of DevicePolicy=closed."""
     listed = pathlib.Path("/proc/devices").read_text()
     rules = [(1, minor, "rwm") for minor in (3, 5, 7, 8, 9)] + [(5, 0, "rwm"), (5, 2, "rwm"),
                                                                 (136, None, "rw")]
@@ -106,7 +107,7 @@ def bpf(command, attributes):
 
 
 def allow_devices(cgroup, rules):
-    """As systemd does it: a program of the cgroup that is asked at each open."""
+    """As in systemd: a BPF program of the cgroup that decides at each open."""
     def instruction(code, destination=0, source=0, offset=0, value=0):
         return struct.pack("<BBhi", code, destination | source << 4, offset, value)
 
@@ -128,7 +129,7 @@ def allow_devices(cgroup, rules):
                   instruction(0x55, 6, offset=0, value=0)]
         body = tests + give(1)
         for i, one in enumerate(body):
-            if one[0] == 0x55:  # what does not fit goes on to the next rule
+            if one[0] == 0x55:  # no match: go on with the next rule
                 body[i] = one[:2] + struct.pack("<h", len(body) - i - 1) + one[4:]
         program += body
     program += give(0)
@@ -158,7 +159,7 @@ class Confinement:
                 sys.executable, "-B", __file__, self.calls]
 
     def enter(self):
-        """In the child, before its first program."""
+        """Called in the child, before its first program."""
         libc = ctypes.CDLL(None, use_errno=True)
 
         def must(result, what):
@@ -170,7 +171,7 @@ class Confinement:
                         f"mount --bind {self.writable} {self.writable}",
                         "mount -o remount,bind,ro /"):
             subprocess.run(command.split(), check=True)
-        with contextlib.suppress(ValueError):  # LimitMEMLOCK=, where this process may raise it
+        with contextlib.suppress(ValueError):  # LimitMEMLOCK=, if this process may raise it
             resource.setrlimit(resource.RLIMIT_MEMLOCK, (resource.RLIM_INFINITY,) * 2)
         must(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
         must(libc.prctl(PR_SET_MDWE, 1, 0, 0, 0), "memory-deny-write-execute")

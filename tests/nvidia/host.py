@@ -1,5 +1,5 @@
-"""What the tests on a host with a real NVIDIA GPU share. They run by hand and as root, on a machine
-whose GPU does nothing else (docs/operations.md)."""
+"""Shared by the tests on a host with a real NVIDIA GPU. They are run by hand and as root, on a
+machine whose GPU does nothing else (docs/operations.md)."""
 import argparse
 import contextlib
 import json
@@ -62,7 +62,7 @@ def cgroup_at(path):
     try:
         yield path
     finally:
-        for _ in range(500):  # its processes are on their way out
+        for _ in range(500):  # its processes may still be ending
             with contextlib.suppress(OSError):
                 path.rmdir()
                 break
@@ -84,14 +84,14 @@ def running(command, **more):
 
 
 def enters(cgroup):
-    """For the child: it lives there from the beginning."""
+    """For the child: it is in the cgroup from its start."""
     return lambda: (cgroup / "cgroup.procs").write_text("0")
 
 
 @contextlib.contextmanager
 def load(python, cgroup, program, *words):
-    """A program of PyTorch that says when it is ready, and may write into the file of its last
-    word: `counted`."""
+    """A PyTorch program that prints "ready". It may write to the file named by its last word, which
+    `counted` reads."""
     with tempfile.TemporaryDirectory() as own, contextlib.ExitStack() as stack:
         counted = pathlib.Path(own) / "counted"
         counted.write_text("")
@@ -99,12 +99,12 @@ def load(python, cgroup, program, *words):
                                               stdout=subprocess.PIPE, preexec_fn=enters(cgroup)))
         process.counted = counted.read_text
         if process.stdout.readline().strip() != "ready":
-            cannot("the load does not start: is torch there, and does it see the GPU?")
+            cannot("the load does not start: check that torch is installed and sees the GPU")
         yield process
 
 
 class Daemon:
-    """`config` in the form of cgphase.toml; `command` and `more` go before its program and to
+    """`config` is in the form of cgphase.toml. `command` goes before its program, `more` to
     Popen."""
 
     def __init__(self, build, folder, config, command=(), **more):
@@ -139,7 +139,7 @@ runtime_dir = "{folder}/run"
         self.context.__exit__(*error)
         self.log.close()
         if error[0] is None and self.process.returncode != 0:
-            check("the daemon ends well", False, (self.folder / "log").read_text()[-2000:])
+            check("the daemon exits with 0", False, (self.folder / "log").read_text()[-2000:])
 
     def text(self, *words):
         return subprocess.run([self.build / "bin/cgphase", "--socket",
