@@ -1,4 +1,4 @@
-"""A rough reading of C++: enough to see where functions begin and end in formatted code."""
+"""A rough parser of C++, enough to find where functions begin and end in formatted code."""
 
 import re
 
@@ -37,7 +37,7 @@ def functions(source):
             depth += 1
         elif char == "}":
             depth -= 1
-            # `a_{1}, b_{2} {` is still the way to the body of a constructor.
+            # `a_{1}, b_{2} {` is still before the body of a constructor.
             if depth == body_depth and code[at + 1:].lstrip()[:1] not in (",", "{"):
                 first = code.count("\n", 0, start) + 1
                 found.append((first, code.count("\n", 0, at) + 2 - first))

@@ -1,4 +1,4 @@
-"""Which folder may include which, and which owns an outside library
+"""The folders that each folder may include, and the owner of each outside library
 (docs/internals/architecture.md).
 
 Changing a row here changes the architecture: change the document in the same commit.
@@ -6,8 +6,8 @@ Changing a row here changes the architecture: change the document in the same co
 
 import re
 
-# The vocabulary: headers of values only, which every folder above their own may include. Each lies
-# in the folder that owns the noun.
+# The vocabulary: headers of values only. Every folder above their own may include them. Each is in
+# the folder that owns the noun.
 VOCABULARY = {
     "cgroupfs/cgroup_id.h", "cgroupfs/limits.h",
     "collectors/containers/container_info.h", "collectors/sample.h",
@@ -18,8 +18,8 @@ VOCABULARY = {
     "storage/table_page.h",
 }
 
-# From the bottom up. A folder may include itself, the folders of its row, which lie above its row
-# in this table or are its own sub-folders or parent, and the vocabulary of the rows above.
+# From the bottom up. A folder may include itself, the folders of its row, and the vocabulary of the
+# rows above. The folders of a row are above it in this table, or are its own sub-folders or parent.
 FOLDERS = {
     "base": "",
     "cmake": "",
@@ -62,10 +62,10 @@ FOLDERS = {
                   "cli/commands cli/output lab/plot",
     "lab": "base traces model model/train policy cli cli/commands cli/output lab/plot lab/replay",
 }
-ANYTHING = {"tests", "bench"}  # they use what the code under test uses
+ANYTHING = {"tests", "bench"}  # they use whatever the code under test uses
 
-# Outside headers (a prefix of the name in the brackets) -> the folders, each with its sub-folders,
-# that may use them.
+# Outside headers (a prefix of the name in the brackets) -> the folders that may use them, each with
+# its sub-folders.
 EVERYWHERE = {"*"}
 OWNERS = {
     "nlohmann/": EVERYWHERE,

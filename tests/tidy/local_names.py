@@ -1,4 +1,4 @@
-"""Names of anonymous namespaces that meet when the files of a library are compiled as one."""
+"""Names of anonymous namespaces that clash when the files of a library are compiled as one."""
 
 import os
 import re
@@ -19,11 +19,11 @@ VARIABLE = re.compile(r"\b([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*$")
 
 
 def declarations(source):
-    """(line, name, signature, is it local to its file) of what the namespaces of formatted code
-    define, and of the functions that they declare. The signature: of a function the types of its
-    parameters, of an alias what it stands for, else None."""
+    """(line, name, signature, is it local to its file) of every definition and function declaration
+    in the namespaces of formatted code. The signature of a function is the types of its parameters,
+    that of an alias is its target; else it is None."""
     code = cpp_text.without_text(source)
-    inside, since = [], 0  # of each open brace: the namespace's name, or None of anything else
+    inside, since = [], 0  # for each open brace: the namespace's name, or None for anything else
     for at, char in enumerate(code):
         if char not in "{};":
             continue
@@ -37,12 +37,12 @@ def declarations(source):
             inside.append((namespace.group(1) or "") if namespace else None)
         elif char == "}" and inside:
             inside.pop()
-        # `a = {1}, b` and `int x{1};` go on behind the brace: nothing is declared there.
+        # `a = {1}, b` and `int x{1};` continue after the brace: nothing is declared there.
         since = at + 1
 
 
 def declared(head, end):
-    """The name that `head`, up to a brace or a semicolon, gives, and its signature."""
+    """The name that `head`, up to a brace or a semicolon, declares, and its signature."""
     head = re.sub(r"^template\s*<.*?>\s*(?=\w)", "", head)
     if OTHER.match(head) or "operator" in head:
         return None, None
@@ -75,7 +75,7 @@ def types_of(parameters):
 
 
 def groups(paths, text_of):
-    """The .cpp files that one library or program joins, for each of them."""
+    """For each library or program: the .cpp files that it joins."""
     for path in paths:
         if os.path.basename(path) != "CMakeLists.txt":
             continue
@@ -88,7 +88,7 @@ def groups(paths, text_of):
 
 
 def included(sources, text_of, known):
-    """The project's headers that come with `sources`, whoever includes them."""
+    """The project's headers that `sources` include, directly or indirectly."""
     found, waiting = set(), list(sources)
     while waiting:
         path = waiting.pop()
@@ -100,8 +100,8 @@ def included(sources, text_of, known):
 
 
 def meet(one, other):
-    """Whether two things of one name cannot both be: functions are told apart by what they take,
-    and one alias may be declared twice."""
+    """Whether two declarations of one name conflict. Functions differ by their parameter types, and
+    the same alias may be declared twice."""
     if one is None or other is None:
         return True
     alias = one[:1] == ("=",) or other[:1] == ("=",)
@@ -109,8 +109,8 @@ def meet(one, other):
 
 
 def clashes(paths, text_of):
-    """(path, line, what) of every local name that another file of its library has, too, or that
-    is a name of a header that comes with it."""
+    """(path, line, what) of every local name that is also in another file of its library, or in a
+    header that the library includes."""
     known, of_file = set(paths), {}
 
     def read(path):
@@ -131,6 +131,6 @@ def clashes(paths, text_of):
                     continue
                 for other, where in seen.get(name, []):
                     if where != path and meet(signature, other):
-                        yield path, line, f"{name} is a name of {where}, too: in a build that " \
-                                          "joins files they meet"
+                        yield path, line, f"{name} is a name of {where}, too: they clash in a " \
+                                          "build that joins files"
                 seen.setdefault(name, []).append((signature, path))

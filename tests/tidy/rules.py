@@ -4,12 +4,12 @@
 usage: rules.py [--table] [--allow-missing-table] ROOT
 
 The rules are the rows of docs/safety.md that begin with an id, "| S-07 |" or "| MEM-02 |"; one may
-have several rows. A test names the rules that it proves by a comment: "// rule: S-07, MEM-02"
-directly above a TEST_CASE, or "# rule: S-07" among the first lines of a script. Complains about an
-id that no row has, a rule without a test, and a comment that is above no test.
+have several rows. A comment names the rules that a test proves: "// rule: S-07, MEM-02" directly
+above a TEST_CASE, or "# rule: S-07" among the first lines of a script. It complains about an id
+without a row, a rule without a test, and a comment that is above no test.
 
   --table                print the rules and their tests as a markdown table
-  --allow-missing-table  accept a docs/safety.md without such rows, for a tree that lacks them yet
+  --allow-missing-table  accept a docs/safety.md without such rows, for a tree that has none yet
 """
 
 import os
@@ -23,7 +23,7 @@ CPP_TAG = re.compile(rf"^\s*// rule: ({ID}(?:, {ID})*)$")
 SCRIPT_TAG = re.compile(rf"^# rule: ({ID}(?:, {ID})*)$")
 ANY_TAG = re.compile(r"^\s*(//|#) rule:")
 CASE = re.compile(r'^\s*TEST_CASE(?:_FIXTURE)?\(\s*(?:\w+,\s*)?((?:"(?:[^"\\]|\\.)*"\s*)+)')
-SCRIPT_LINES = 20  # a script's tags are among so many lines
+SCRIPT_LINES = 20  # a script's tags are among its first lines
 SCRIPTS = (".sh", ".py")
 
 

@@ -1,4 +1,4 @@
-"""What rules.py accepts and complains about, on small trees."""
+"""Tests what rules.py accepts and rejects, on small trees."""
 
 import os
 import tempfile

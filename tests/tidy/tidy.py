@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Checks the rules of this house that a program can check.
+"""Checks the project's rules that a program can check.
 
 usage: tidy.py ROOT [BUILD]
 
-Prints one line per complaint, "path:line: what", and exits 1 if there is any. With BUILD, a build
-folder that has compile_commands.json: every .cpp must be built there, and each header that no
-.cpp includes before all else is compiled alone. shellcheck reads the scripts where it is installed.
+Prints one line per complaint, "path:line: what", and exits with 1 if there is any. BUILD is a build
+folder that has compile_commands.json. With it, every .cpp must be built there, and each header that
+no .cpp includes first is compiled alone. shellcheck reads the scripts if it is installed.
 """
 
 import json
@@ -24,16 +24,16 @@ import words
 MAX_COLUMNS = 100
 MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 70
-# Not written out, or this file would complain about itself.
+# The words are split, or this file would complain about itself.
 MARK = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"]) + r")\b")
 HOME_PATH = re.compile(r"(?<![\w.$}/-])/(?:home/\w+|root)/")
 MAX_COLUMNS_IN = {".h", ".cpp", ".c", ".py", ".cmake", ".sh", "CMakeLists.txt", "script",
                   "makefile"}
-# What a program wrote, or what a test must find unchanged.
+# Files that a program wrote, or that a test needs unchanged.
 RECORDED = re.compile(r"^(tests/.*(data|corpus|golden)/|model/default_model\.json$|LICENSE$)")
-# A reload of systemd puts limits of containers back and takes GPUs from those that run: nothing
-# that is installed may cause one, nor write what would need one. Some verbs of systemctl reload,
-# and so does deb-systemd-helper when it changes a link.
+# A reload of systemd resets the limits of containers and takes GPUs away from running ones. So
+# nothing that is installed may cause a reload, nor write a file that needs one. Some verbs of
+# systemctl reload, and so does deb-systemd-helper when it changes a link.
 INSTALLED_FOLDERS = ("agent/", "base/", "cgroupfs/", "cli/", "collectors/", "control/", "core/",
                      "lab/", "model/", "packaging/", "policy/", "protocol/", "storage/", "systemd/",
                      "traces/")
@@ -52,7 +52,7 @@ class Tree:
         self.root = os.path.abspath(root)
         self.complaints = []
         parent = os.path.dirname(self.root)
-        # Where the tree lies, as nobody else's does; "/tmp/" alone would say nothing.
+        # The path of this tree, which is specific to one machine. "/tmp/" alone would say nothing.
         self.own_paths = [path + "/" for path in (self.root, parent) if path.count("/") > 1]
         self.paths = sorted(self._walk())
         self._texts = {}
@@ -151,7 +151,7 @@ def check_headers(tree):
 
 
 def cpp_lines(text):
-    """The lines without their comments."""
+    """The lines of `text` without comments."""
     return re.sub(r"//[^\n]*|/\*.*?\*/", lambda match: "\n" * match.group(0).count("\n"), text,
                   flags=re.S).split("\n")
 
@@ -161,7 +161,7 @@ def check_includes(tree):
         if not is_cpp(path) or tree.text(path) is None:
             continue
         if include_table.folder_of(path) is None:
-            tree.complain(path, 1, "lies in no folder of the include table")
+            tree.complain(path, 1, "is in no folder of the include table")
             continue
         for number, quoted, header in include_table.includes_of(tree.lines(path)):
             what = include_table.project_complaint(path, header) if quoted else \
@@ -217,13 +217,13 @@ def check_scripts(tree):
         if script and not executable:
             tree.complain(path, 1, "a script that is not executable")
         if text and executable and not script:
-            tree.complain(path, 1, "executable, but no script")
+            tree.complain(path, 1, "executable, but not a script")
         if script and re.match(r"#!.*\b(ba|da)?sh\b", text):
             shell_scripts.append(path)
     if not shell_scripts:
         return
     if shutil.which("shellcheck") is None:
-        print("note: shellcheck is not installed; the scripts were not checked by it")
+        print("note: shellcheck is not installed, so the scripts were not checked")
         return
     found = subprocess.run(["shellcheck", "-S", "warning", "-x", "-f", "gcc"] + shell_scripts,
                            cwd=tree.root, stdout=subprocess.PIPE, text=True, check=False)
@@ -232,9 +232,9 @@ def check_scripts(tree):
 
 
 def lonely_headers(tree):
-    """Headers that no .cpp and no BPF program proves complete by including them before all, as
-    where each is compiled by itself (scripts/package). Not those that only tests and benchmarks
-    use, which take minutes."""
+    """Headers that no .cpp and no BPF program proves complete by including them first, as if
+    compiled alone (scripts/package). Headers that only tests and benchmarks use are left out: they
+    take minutes."""
     proved = set()
     for path in tree.paths:
         if path.endswith((".cpp", ".bpf.c")) and tree.text(path) is not None:
@@ -246,8 +246,8 @@ def lonely_headers(tree):
 
 
 def compile_flags(tree, build):
-    """For every .cpp that is built: its compiler and flags, without output, input and precompiled
-    headers. Those that are joined are in a file that CMake generates of #include lines."""
+    """The compiler and flags of every .cpp that is built, without output, input and precompiled
+    headers. Joined files are in a file of #include lines that CMake generates."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         entries = json.load(file)
     flags = {}
@@ -272,7 +272,7 @@ def check_built(tree, flags):
 
 
 def flags_for(header, flags):
-    """Those of a source file beside `header`, or as near as there is one."""
+    """The flags of the source file nearest to `header`."""
     folder = header
     while folder:
         folder = os.path.dirname(folder)

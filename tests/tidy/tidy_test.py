@@ -1,4 +1,4 @@
-"""Each rule of tidy.py, on small trees that break it and ones that just do not."""
+"""Tests each rule of tidy.py on small trees that break it and on trees that just pass."""
 # rule: S-10
 
 import json
@@ -54,7 +54,7 @@ class Lines(TidyTest):
         self.write("base/a.cpp", "//" + "x" * 98 + "\n")
         self.assert_clean()
 
-    def test_a_line_of_101_columns_does_not(self):
+    def test_a_line_of_101_columns_fails(self):
         self.write("base/a.cpp", "//" + "x" * 99 + "\n")
         self.assert_complaint("base/a.cpp:1: 101 columns")
 
@@ -78,7 +78,7 @@ class Lines(TidyTest):
         self.write("docs/a.md", f"{MARK}: write this\n")
         self.assert_complaint("docs/a.md:1: an unfinished mark")
 
-    def test_a_word_that_holds_a_mark_passes(self):
+    def test_a_word_that_contains_a_mark_passes(self):
         self.write("docs/a.md", f"{MARK}S and XX" + "XX\n")
         self.assert_clean()
 
@@ -86,7 +86,7 @@ class Lines(TidyTest):
         self.write("docs/a.md", "one\ntwo")
         self.assert_complaint("docs/a.md:2: no newline")
 
-    def test_the_path_of_the_tree_itself(self):
+    def test_a_path_of_the_tree_itself(self):
         self.write("docs/a.md", f"see {self.root}/docs\n")
         self.assert_complaint("docs/a.md:1: a path of one machine")
 
@@ -94,11 +94,11 @@ class Lines(TidyTest):
         self.write("docs/a.md", "see /home/" + "jane/notes\n")
         self.assert_complaint("docs/a.md:1: a path of one machine")
 
-    def test_recorded_data_is_not_judged(self):
+    def test_recorded_data_is_not_checked(self):
         self.write("tests/data/a.csv", "a,b \nc")
         self.assert_clean()
 
-    def test_a_build_folder_is_not_judged(self):
+    def test_a_build_folder_is_not_checked(self):
         self.write("build/release/a.cpp", "\t\n")
         self.assert_clean()
 
@@ -108,7 +108,7 @@ class Sizes(TidyTest):
         self.write("base/a.cpp", "//\n" * 600)
         self.assert_clean()
 
-    def test_a_file_of_601_lines_does_not(self):
+    def test_a_file_of_601_lines_fails(self):
         self.write("base/a.cpp", "//\n" * 601)
         self.assert_complaint("601 lines")
 
@@ -116,7 +116,7 @@ class Sizes(TidyTest):
         self.write("base/a.cpp", "void f() {\n" + "  g();\n" * 68 + "}\n")
         self.assert_clean()
 
-    def test_a_function_of_71_lines_does_not(self):
+    def test_a_function_of_71_lines_fails(self):
         self.write("base/a.cpp", "int a;\n\nvoid f() {\n" + "  g();\n" * 69 + "}\n")
         self.assert_complaint("base/a.cpp:3: a function of 71 lines")
 
@@ -217,7 +217,7 @@ class Includes(TidyTest):
         self.write("tests/model/a.cpp", '#include <doctest/doctest.h>\n#include "model/crbm.h"\n')
         self.assert_clean()
 
-    def test_base_includes_nobody(self):
+    def test_base_includes_no_other_folder(self):
         self.write("base/a.cpp", '#include "collectors/sample.h"\n')
         self.assert_complaint('base/ may not include "collectors/sample.h"')
 
@@ -281,7 +281,7 @@ class Includes(TidyTest):
 
     def test_a_folder_outside_the_table(self):
         self.write("extra/a.cpp", "int a;\n")
-        self.assert_complaint("extra/a.cpp:1: lies in no folder")
+        self.assert_complaint("extra/a.cpp:1: is in no folder")
 
 
 class Files(TidyTest):
@@ -304,7 +304,7 @@ class Files(TidyTest):
             self.write("control/a.cpp", text + "\n")
             self.assert_complaint("control/a.cpp:1: makes systemd reload: ")
 
-    def test_what_reloads_nothing(self):
+    def test_lines_that_reload_nothing(self):
         self.write("packaging/postinst",
                    "# never daemon-reload\nsystemctl start cgphased  # no daemon-reload\n"
                    "systemctl --no-reload enable cgphased.service\n"
@@ -321,7 +321,7 @@ class Files(TidyTest):
         self.write("base/BigName.cpp", "int a;\n")
         self.assert_complaint("file names are snake_case")
 
-    def test_local_names_that_meet_where_files_are_joined(self):
+    def test_local_names_that_clash_in_joined_files(self):
         self.write("base/CMakeLists.txt", "cgphase_library(cgphase_base\n  a.cpp b.cpp)\n")
         head = "namespace cgphase {\nnamespace {\n"
         for one, other in (("int f(int x) {\n}", "void f(int) {\n}"),
@@ -345,7 +345,7 @@ class Files(TidyTest):
         self.write("base/b.cpp", '#include "base/b.h"\n')
         self.assert_complaint("base/a.cpp:3: Form is a name of base/c.h, too")
 
-    def test_local_names_that_do_not_meet(self):
+    def test_local_names_that_do_not_clash(self):
         self.write("base/CMakeLists.txt", "cgphase_library(cgphase_base a.cpp b.cpp)\n"
                                           "cgphase_program(other c.cpp)\n")
         head = "namespace cgphase {\nnamespace {\nusing nlohmann::json;\n"
@@ -360,12 +360,12 @@ class Files(TidyTest):
         self.write("scripts/a", "#!/bin/sh\necho a\n")
         self.assert_complaint("a script that is not executable")
 
-    def test_an_executable_that_is_no_script(self):
+    def test_an_executable_that_is_not_a_script(self):
         self.write("docs/a.md", "text\n", 0o755)
-        self.assert_complaint("executable, but no script")
+        self.assert_complaint("executable, but not a script")
 
     @unittest.skipUnless(tidy.shutil.which("shellcheck"), "shellcheck is not installed")
-    def test_what_shellcheck_warns_of(self):
+    def test_a_warning_of_shellcheck(self):
         self.write("scripts/a", "#!/bin/sh\nunused=1\n", 0o755)
         self.assert_complaint("scripts/a:2: ")
 

@@ -14,8 +14,8 @@ CHECKED_FOLDERS = ("agent/http/", "agent/logging/", "agent/server/", "base/", "c
                    "core/", "lab/prototypes/", "policy/baselines/", "policy/budget/",
                    "policy/phase/", "policy/safety/", "traces/")
 
-# A pattern, and what to write instead. Each catches one use that makes a sentence hard to read, and
-# as few others as it can. CONTRIBUTING.md lists them.
+# A pattern and its replacement. Each pattern catches one use that makes a sentence hard to read,
+# and as few other uses as possible. CONTRIBUTING.md lists them.
 NEVER = tuple((re.compile(pattern, re.I), advice) for pattern, advice in (
     (r"\b(tells?|told|telling)\b(?! (\w+ ){0,3}apart\b)", "report, print, say"),
     (r"\b(looks?|looked|looking) (at|into|through|on|after)\b", "read, scan, check"),
@@ -41,12 +41,12 @@ ITEM = re.compile(r"^\s*([-*+]|\d+\.)\s+")
 CODE = re.compile(r"``[^`]+``|`[^`]+`")
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 MARKUP = re.compile(r"[*_]{1,2}(?=\S)|(?<=\S)[*_]{1,2}")
-# A sentence ends at a stop, the marks that close it, and a space.
+# A sentence ends at a stop, closing marks, and a space.
 END = re.compile(r"[.!?][\"')\]*_]*(?=\s)")
 ABBREVIATION = re.compile(r"(\b(e\.g|i\.e|vs|cf)|\b[A-Z])\.$")
-MESSAGE_WORDS = 3  # a literal of fewer is a key or a name
+MESSAGE_WORDS = 3  # a literal with fewer words is a key or a name
 LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*"')
-# How code is indented that no fence surrounds; scdoc indents descriptions, not code.
+# Indentation of code without a fence. scdoc indents descriptions, not code.
 INDENTED_CODE = {".md": re.compile(r" {4}|\t"), ".Debian": re.compile(r" {2}")}
 
 
@@ -58,7 +58,7 @@ def is_page(path):
 
 
 def paragraphs(text, kind):
-    """(line, text) of the paragraphs and list items; what is exempt is left out."""
+    """(line, text) of the paragraphs and list items; exempt lines are left out."""
     code, table = INDENTED_CODE.get(kind), TABLE.get(kind, TABLE[".md"])
     fenced, first, tabs, words = False, 0, 0, []
     for number, line in enumerate(text.split("\n") + [""], 1):
@@ -78,7 +78,7 @@ def paragraphs(text, kind):
 
 
 def plain(paragraph):
-    """Without code and markup: what is code is one word."""
+    """Without code and markup: code counts as one word."""
     return MARKUP.sub("", LINK.sub(r"\1", CODE.sub("code", paragraph)))
 
 
@@ -114,11 +114,11 @@ def prose_complaints(text, kind=".md"):
 
 
 def literals(text):
-    """(line, text) of the string literals; neighbours are one, as for the compiler."""
+    """(line, text) of the string literals; neighbours are joined, as by the compiler."""
     parts, first = [], 0
     for number, line in enumerate(text.split("\n") + [""], 1):
         code = re.sub(r"^\s*(//|#\s*include).*", "", line)
-        behind = 0  # the end of the literal before, in this line
+        behind = 0  # the end of the previous literal in this line
         for one in LITERAL.finditer(code):
             if parts and code[behind:one.start()].strip():
                 yield first, "".join(parts)

@@ -1,4 +1,4 @@
-"""The writing rules of words.py: what each catches, and what it must not."""
+"""Tests the writing rules of words.py: what each must catch, and what it must not."""
 
 import unittest
 
@@ -26,7 +26,7 @@ class Words(unittest.TestCase):
             with self.subTest(sentence):
                 self.assertEqual(len(complaints(sentence)), 1, complaints(sentence))
 
-    def test_the_use_that_is_right_passes(self):
+    def test_a_correct_use_passes(self):
         for sentence in (
                 "A label tells the two programs apart.", "A look-up takes a microsecond.",
                 "The thread holds the lock.", "The rule holds everywhere.",
@@ -63,14 +63,14 @@ class Lengths(unittest.TestCase):
     def test_a_sentence_of_30_words_passes(self):
         self.assertEqual(complaints(self.sentence(30)), [])
 
-    def test_a_sentence_of_31_words_does_not(self):
+    def test_a_sentence_of_31_words_fails(self):
         self.assertIn("a sentence of 31 words", complaints(self.sentence(31))[0][1])
 
     def test_a_stop_ends_a_sentence_an_abbreviation_does_not(self):
         self.assertEqual(complaints(self.sentence(20) + self.sentence(20)), [])
         self.assertEqual(len(complaints(self.sentence(20)[:-2] + " e.g. " + self.sentence(20))), 1)
 
-    def test_items_of_a_list_are_sentences_of_their_own(self):
+    def test_list_items_are_separate_sentences(self):
         item = "- " + " ".join(["word"] * 20) + "\n"
         self.assertEqual(complaints(item + item), [])
 
@@ -80,24 +80,24 @@ class Lengths(unittest.TestCase):
     def test_code_is_one_word(self):
         self.assertEqual(complaints("Run `" + " ".join(["word"] * 40) + "` now.\n"), [])
 
-    def test_descriptions_of_scdoc_are_sentences_of_their_own(self):
+    def test_descriptions_of_scdoc_are_separate_sentences(self):
         words_20 = " ".join(["word"] * 20)
         self.assertEqual(complaints(f"*{words_20}*\n\t{words_20}\n", ".scd"), [])
         self.assertEqual(complaints(f"\t{words_20}++\n\t{words_20}\n", ".scd"), [])
 
 
 class Literals(unittest.TestCase):
-    def test_a_message_is_judged(self):
+    def test_a_message_is_checked(self):
         self.assertEqual(literal_complaints('int a;\nfail("the kernel tells nothing");\n'),
                          [(2, '"tells": write report, print, say')])
 
     def test_neighbours_are_one_message(self):
         self.assertEqual(len(literal_complaints('fail("the kernel "\n     "tells");\n')), 1)
 
-    def test_arguments_are_messages_of_their_own(self):
+    def test_arguments_are_separate_messages(self):
         self.assertEqual(literal_complaints('f("so", "long");\n'), [])
 
-    def test_keys_comments_and_includes_are_not_judged(self):
+    def test_keys_comments_and_includes_are_not_checked(self):
         self.assertEqual(literal_complaints('f("told");\n// "it is told here"\n'
                                             '#include "told/it.h"\n'), [])
 
@@ -106,7 +106,7 @@ class Literals(unittest.TestCase):
 
 
 class InTheTree(TidyTest):
-    def test_pages_are_judged(self):
+    def test_pages_are_checked(self):
         self.write("docs/internals/a.md", "It tells.\n")
         self.assert_complaint('docs/internals/a.md:1: "tells"')
 
@@ -114,7 +114,7 @@ class InTheTree(TidyTest):
         self.write("tests/data/README.md", "It tells.\n")
         self.assert_clean()
 
-    def test_messages_are_judged_in_the_folders_that_pass(self):
+    def test_messages_are_checked_in_the_folders_that_pass(self):
         self.write("traces/a.cpp", 'const char* a = "the kernel tells nothing";\n')
         self.write("cli/commands/a.cpp", 'const char* a = "the kernel tells nothing";\n')
         found = [one for one in self.complaints() if "tells" in one]
