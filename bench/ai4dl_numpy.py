@@ -3,15 +3,15 @@
 
 usage: ai4dl_numpy.py INPUT.json      (started by bench_model, which writes INPUT.json)
 
-Says {"numpy": version}, then answers each line of stdin by a line of JSON:
+Prints {"numpy": version}, then answers each line of stdin with a line of JSON:
 
-  row      the online step, row by row: scaler, CRBM as `predict` does it, nearest centroid
-  batch    the same rows at once, as somebody who knows numpy would write it
+  row      the online step, row by row: scaler, CRBM as in `predict`, nearest centroid
+  batch    the same rows at once, as an experienced numpy user would write it
   train N  N epochs of `fit`: CD-1 on means, one window after the other, float32 weights
 
-Times are CPU time. What the release has beside numpy is left out, in its favour: scikit-learn's
-checks of every argument, and numexpr for the sigmoid. Its random numbers are drawn, as it draws
-them, and are not used, as it does not use them. Exit status 3: this Python has no numpy.
+Times are CPU time. The other costs of the release are left out, in its favour: scikit-learn's
+checks of every argument, and numexpr for the sigmoid. As in the release, its random numbers are
+drawn but not used. Exit status 3: this Python has no numpy.
 """
 
 import json
@@ -49,7 +49,7 @@ class Crbm:
         return np.dot(self.W.T, hidden) + np.dot(self.A, history) + self.v_bias
 
     def gradient(self, window):
-        """Of CD-1 for one window [n_his + 1, n_vis], and its reconstruction error."""
+        """The update of CD-1 for one window [n_his + 1, n_vis], and its reconstruction error."""
         visible = window[[-1], :].T
         # The transposed history, flattened by columns: time-major.
         history = np.array([window[:-1, :].T.flatten("F")]).T
@@ -65,7 +65,7 @@ class Crbm:
         return d_w, d_a, d_b, d_v, d_h, np.linalg.norm(visible - v1)
 
     def train_epoch(self, windows, rate):
-        """Mean reconstruction error of the windows, as the weights were when each had its turn."""
+        """Mean reconstruction error of the windows, each with the weights at its turn."""
         error = 0
         for window in windows:
             d_w, d_a, d_b, d_v, d_h, window_error = self.gradient(window)
@@ -79,7 +79,7 @@ class Crbm:
 
 
 class Steps:
-    """Raw rows to phases, with a model that bench_model gave."""
+    """Turns raw rows into phases, with the model from bench_model."""
 
     def __init__(self, given):
         self.mean = np.array(given["scaler"]["mean"])
@@ -87,8 +87,8 @@ class Steps:
         self.crbm = Crbm(given["crbm"])
         self.centroids = np.array(given["centroids"]).reshape(-1, self.crbm.n_hid)
         self.rows = np.array(given["rows"])
-        # `predict` flattens the history feature-major although it was trained time-major. The
-        # columns of B in that order give the phases that were meant.
+        # `predict` flattens the history feature-major, although it was trained time-major. With the
+        # columns of B in that order it gives the intended phases.
         n_vis, n_his = self.crbm.n_vis, self.crbm.n_his
         self.feature_major = Crbm(given["crbm"])
         order = np.arange(n_vis * n_his).reshape(n_his, n_vis).T.flatten()
@@ -150,7 +150,7 @@ def main():
                 answer["seconds"].append(time.process_time() - begin)
                 answer["errors"].append(float(error))
         else:
-            sys.exit(f"ai4dl_numpy.py: {command}: row, batch or train N")
+            sys.exit(f"ai4dl_numpy.py: unknown command {command}; use row, batch or train N")
         print(json.dumps(answer), flush=True)
 
 

@@ -1,13 +1,13 @@
-// What each counting program costs per event, by the kernel's own account of run times, beside an
-// empty program in the same place at the same events, and the memory of its map. One JSON object
-// per line.
+// Cost of each counting program per event, by the kernel's own account of run times. It is compared
+// with an empty program at the same place and events. The memory of each map is printed too. One
+// JSON object per line.
 //
 //   bench_bpf [--events N]
 //
-// Takes root. Makes cgroups below the machine's cgroup v2, a network namespace, and a folder in the
-// working directory, whose file system must lie on a block device, and removes them again, also
-// where SIGHUP, SIGINT, SIGTERM or SIGPIPE ends it; all is written to standard output. Exit status:
-// 2 for wrong words, 128 and the number of such a signal.
+// It needs root. It makes cgroups below the machine's cgroup v2, a network namespace, and a folder
+// in the working directory, which must be on a block device. It removes them again, also after
+// SIGHUP, SIGINT, SIGTERM or SIGPIPE. All output goes to standard output. Exit status: 2 for wrong
+// arguments, 128 plus the number of such a signal.
 #include <bpf/libbpf.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -52,10 +52,10 @@ constexpr std::uint64_t kMostConnections = 800, kMostReads = 20'000;
 struct Pair {
   const char* what;
   int counting, empty;  // descriptors of programs
-  double aim_ns;        // network: above the empty one; kNoAim: none
+  double aim_ns;        // network: above the empty one; kNoAim: no aim
 };
 
-// Nanoseconds per run between two accounts.
+// Nanoseconds per run between two readings.
 double mean_ns(const ProgramRuns& from, const ProgramRuns& to) {
   const std::uint64_t count = to.count - from.count;
   return count > 0 ? static_cast<double>(to.ns - from.ns) / static_cast<double>(count) : 0;
@@ -66,7 +66,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// On the first processor, as all that this process starts.
+// Pins this process to the first processor; its children inherit that.
 void stay_on_one() {
   cpu_set_t one;
   CPU_ZERO(&one);
@@ -74,16 +74,16 @@ void stay_on_one() {
   ::sched_setaffinity(0, sizeof(one), &one);
 }
 
-// Programs as `pairs` says, at the events that `work` makes; medians of rounds.
+// Runs the programs in `pairs` on the events that `work` makes. Prints medians over rounds.
 void measure(const std::vector<Pair>& pairs, CgroupCounter& counter,
              const std::function<void()>& work, const char* load) {
-  // As the daemon does each second: it gives places to the cgroups that it finds.
+  // As the daemon does each second: it registers the cgroups that it finds.
   CgroupOwners owners(cgroup2_mount());
   work();
   (void)counter.read(owners, false);
   const auto accounting = RunTimeAccounting::start();
   if (!accounting) {
-    std::puts("{\"error\":\"run times are not to be had: CAP_SYS_ADMIN\"}");
+    std::puts("{\"error\":\"run times are not available: CAP_SYS_ADMIN is missing\"}");
     return;
   }
   std::vector<std::vector<double>> counting(pairs.size()), empty(pairs.size());
@@ -115,7 +115,8 @@ void measure(const std::vector<Pair>& pairs, CgroupCounter& counter,
   }
 }
 
-// A token goes round `cgroups.size()` processes, each in a cgroup of its own: a switch each time.
+// A token goes round `cgroups.size()` processes, each in its own cgroup, so that every pass is a
+// switch.
 void pass_token(const std::vector<std::unique_ptr<HostCgroup>>& cgroups, std::uint64_t switches) {
   const std::size_t count = cgroups.size();
   std::vector<std::pair<Fd, Fd>> pipes;
@@ -194,8 +195,8 @@ void read_blocks(const std::string& path, std::uint64_t count) {
 
 void bench_block(const std::string& directory, std::uint64_t events, const char* tier,
                  bpf_program* empty_program) {
-  // Requests cost the same where they belong to cgroups of v1. The daemon does not start the
-  // counter there, so it is told of a hierarchy that has the io controller.
+  // Requests cost the same if they belong to cgroups of v1. The daemon does not start the counter
+  // there, so it gets a hierarchy that has the io controller.
   const std::string controllers = directory + "/cgroup.controllers",
                     blocks = directory + "/blocks";
   const auto made = [](const std::string& path, std::string_view text) {
@@ -214,7 +215,7 @@ void bench_block(const std::string& directory, std::uint64_t events, const char*
   }
 }
 
-// Connections that nobody answers, each until its first segment has been sent again.
+// Connections without an answer, each until its first segment was retransmitted.
 void knock(std::uint64_t connections) {
   const sockaddr_in peer = address_of(kInnerEnd);
   std::vector<Fd> sockets;
@@ -242,14 +243,14 @@ void bench_retransmits(std::uint64_t events, const char* tier, bpf_program* empt
           tier == std::string("tp_btf") ? "unanswered, tp_btf" : "unanswered, raw_tp");
 }
 
-// `directory`: for its files, empty.
+// `directory`: an empty folder for its files.
 int bench(const std::string& directory, std::uint64_t events) {
   listen_to_libbpf();
   stay_on_one();
   const CgroupPaths paths(cgroup2_mount());
   const Probe<empty> none(empty::open());
   if (!none || empty::load(none.get()) != 0) {
-    std::fputs("bench_bpf: this kernel takes no program from here\n", stderr);
+    std::fputs("bench_bpf: the kernel accepts no BPF program; run it as root\n", stderr);
     return 1;
   }
   auto& links = none->links;
@@ -262,7 +263,8 @@ int bench(const std::string& directory, std::uint64_t events) {
   bench_network(paths, none, events);
   bench_run_queue(events, "tp_btf", none->progs.empty_typed);
   bench_run_queue(events, "raw_tp", none->progs.empty_copied);
-  // Beside the same empty program: takes tracefs. Without two more programs, at each wakeup.
+  // Compared with the same empty program. It needs tracefs, and avoids two more programs at each
+  // wakeup.
   bench_run_queue(events, "tracepoint", none->progs.empty_copied);
   for (const char* tier : {"tp_btf", "raw_tp"}) {
     bench_block(directory, events, tier, none->progs.empty_completion);

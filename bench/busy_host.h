@@ -1,5 +1,5 @@
-// A host whose containers alternate between a busy and a quiet time, each in its own rhythm, below
-// limits that are never touched; a virtual second at a time.
+// A host whose containers alternate between a busy and a quiet time, each in its own rhythm and
+// never at its limits. It advances one virtual second per call.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ class BusyHost {
     for (std::uint64_t i = 0; i < containers; ++i) add();
   }
 
-  // The next second; what it tells is changed by the one after it.
+  // The next second. The result is valid until the next call.
   const NodeSample& next() {
     tick_.time += std::chrono::seconds(1);
     tick_.wall_time += std::chrono::seconds(1);
@@ -42,7 +42,7 @@ class BusyHost {
     return tick_;
   }
 
-  // With the next second the oldest one is gone, and another there. Who goes.
+  // In the next second the oldest container is gone and a new one exists. Returns the old one.
   CgroupId replace_oldest() {
     const CgroupId id = tick_.containers.front().id;
     going_.push_back(id);

@@ -1,4 +1,5 @@
-// For benchmarks that make cgroups (tests/collectors/host_cgroup.h): they go, whatever ends it.
+// For benchmarks that make cgroups (tests/collectors/host_cgroup.h): the cgroups are removed
+// however the benchmark ends.
 #pragma once
 
 #include <poll.h>
@@ -17,7 +18,7 @@
 
 namespace cgphase {
 
-// Of the names that HostCgroup gives, with what lies below in such names. False: some are left.
+// Removes the cgroups with HostCgroup's names and everything below them. False if some are left.
 inline bool remove_cgroups(const std::filesystem::path& folder, const std::string& prefix) {
   std::error_code gone;
   std::vector<std::filesystem::path> found;
@@ -29,10 +30,10 @@ inline bool remove_cgroups(const std::filesystem::path& folder, const std::strin
   return all;
 }
 
-// Runs `work` in a process of its own, and returns its exit status. Where a signal ends that one
-// (SIGPIPE), or this one is asked to end by SIGHUP, SIGINT or SIGTERM, whatever it started is
-// killed, its cgroups are removed, and the status is 128 and the signal's number. Only a SIGKILL of
-// this process leaves them there.
+// Runs `work` in a separate process and returns its exit status. If a signal ends that process
+// (SIGPIPE), or this one gets SIGHUP, SIGINT or SIGTERM, all its children are killed and its
+// cgroups are removed. The status is then 128 plus the signal's number. Only a SIGKILL of this
+// process leaves cgroups behind.
 inline int run_and_clean_up(const std::function<int()>& work) {
   sigset_t awaited, before;
   ::sigemptyset(&awaited);
@@ -48,7 +49,7 @@ inline int run_and_clean_up(const std::function<int()>& work) {
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
     std::exit(work());
   }
-  ::setpgid(worker, worker);  // by whoever of the two comes first
+  ::setpgid(worker, worker);  // called by both processes; whichever is first takes effect
   int status = 0, signal = 0;
   while (::waitpid(worker, &status, WNOHANG) == 0) {
     const int came = ::sigwaitinfo(&awaited, nullptr);
@@ -60,9 +61,9 @@ inline int run_and_clean_up(const std::function<int()>& work) {
   }
   if (signal == 0 && WIFEXITED(status)) return WEXITSTATUS(status);
   if (signal == 0) signal = WTERMSIG(status);
-  ::kill(-worker, SIGKILL);  // what it started
+  ::kill(-worker, SIGKILL);  // and its children
   const std::string prefix = "cgphase-bpf-" + std::to_string(worker) + "-";
-  // Who was killed is gone from its cgroup a moment later.
+  // A killed process leaves its cgroup a moment later.
   for (int tries = 0; tries < 500 && !remove_cgroups(cgroup2_mount(), prefix); ++tries)
     ::poll(nullptr, 0, 10);
   return 128 + signal;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// Programs that do nothing, where the counting ones are: what being called and measured costs.
+// Programs that do nothing, at the places of the counting ones. They show the cost of the call and
+// its measurement.
 #include <linux/bpf.h>
 
 #include <bpf/bpf_helpers.h>

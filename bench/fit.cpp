@@ -1,6 +1,6 @@
-// What one question of `cgphase fit` costs the daemon: forecasts of all containers, and the sum of
-// their peaks, for a job that fits and for one that does not (then seven durations are looked at,
-// and the changes of phases). One JSON object per line and number of containers, CPU time, medians.
+// Cost of one `cgphase fit` request in the daemon: forecasts of all containers and the sum of their
+// peaks. It measures a job that fits and one that does not; the latter tests seven durations and
+// the changes of phases. One JSON object per line and number of containers; CPU time, medians.
 //
 //   bench_fit [--rounds N]
 #include <algorithm>
@@ -32,7 +32,7 @@ double cpu_seconds() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// Has seen ten minutes of phases that follow each other, each with needs of its own.
+// A policy that has seen ten minutes of alternating phases, each with its own needs.
 std::unique_ptr<Policy> watcher(int container) {
   std::unique_ptr<Policy> policy = make_policy("phase", nullptr).value();
   for (int i = 0; i < kSamples; ++i) {
@@ -50,7 +50,7 @@ class Host {
     for (int i = 0; i < containers; ++i) policies_.push_back(watcher(i));
   }
 
-  // Seconds; `share` of the cores is asked for.
+  // Seconds for a request of `share` of the cores.
   double cost(double share) const {
     const double begun = cpu_seconds();
     const FitAnswer answer = answer_fit(
@@ -59,7 +59,7 @@ class Host {
          .outside_memory_bytes = {}},
         [this](std::chrono::seconds duration) { return known(duration); });
     const double taken = cpu_seconds() - begun;
-    if (answer.fits != (share < 0.5)) throw std::runtime_error("another answer than expected");
+    if (answer.fits != (share < 0.5)) throw std::runtime_error("the answer is wrong");
     return taken;
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// The least that a reader of all cgroups must touch of each: who it is, whether it lives, and one
-// number of CPU time, stalls, memory and processes each. It keeps sums alone.
+// The least that a reader of all cgroups must read of each cgroup. That is its identity, whether it
+// lives, and one number each of CPU time, stalls, memory and processes. It only keeps sums.
 #include "collectors/ebpf/kernel_types.bpf.h"
 
 #include <bpf/bpf_core_read.h>

@@ -1,14 +1,14 @@
-// What reading all containers must cost at least, beside what the daemon's walk costs in the same
-// moments: nanoseconds for each, medians over rounds, as one JSON object.
+// The least cost of reading all containers, compared with the cost of the daemon's walk at the same
+// time. It prints nanoseconds per container, medians over rounds, as one JSON object.
 //
 //   bench_floor N                    N empty cgroups of its own on this machine; between rounds the
-//                                    caches are filled with something else
-//   bench_floor N FOLDER SECONDS     the N cgroups that are at work below FOLDER, a round a second
+//                                    caches are filled with other data
+//   bench_floor N FOLDER SECONDS     the N working cgroups below FOLDER, one round per second
 //
-// floor: a program that touches the cache lines of a few numbers and keeps sums (floor.bpf.c).
-// walk: the daemon's, into its records (collectors/ebpf/pull.bpf.c). cold: the first of a round,
-// one or the other in turn; warm: the same once more. flush: one read of the parent's cpu.stat, by
-// which the kernel brings the numbers of all up to date; of cgroups at work only. Takes root.
+// floor: a program that reads the cache lines of a few numbers and keeps sums (floor.bpf.c). walk:
+// the daemon's walk into its records (collectors/ebpf/pull.bpf.c). cold: the first of a round,
+// alternating; warm: the same once more. flush: one read of the parent's cpu.stat, by which the
+// kernel updates the numbers of all; only with working cgroups. It needs root.
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <fcntl.h>
@@ -64,7 +64,7 @@ class FloorWalk {
   explicit FloorWalk(const Fd& folder) : probe_(floor::open()) {
     if (!probe_) fail("opening the BPF program floor");
     (void)bpf_program__set_autoattach(probe_->progs.touch_each, false);
-    if (floor::load(probe_.get()) != 0) fail("this kernel takes no program that walks");
+    if (floor::load(probe_.get()) != 0) fail("the kernel accepts no walking program");
     bpf_iter_link_info where{};
     where.cgroup.cgroup_fd = static_cast<__u32>(folder.get());
     where.cgroup.order = BPF_CGROUP_ITER_DESCENDANTS_PRE;
@@ -79,11 +79,11 @@ class FloorWalk {
     char nothing[64];
     if (!walk.valid() || ::read(walk.get(), nothing, sizeof nothing) != 0) fail("no walk");
   }
-  // Cgroups seen in all walks.
+  // Number of cgroups seen in all walks.
   std::uint64_t seen() const { return probe_->bss->count; }
 
  private:
-  Probe<struct floor> probe_;  // not the function of <cmath>
+  Probe<struct floor> probe_;  // avoids the function of <cmath>
 };
 
 struct Times {
@@ -95,7 +95,7 @@ void measure(Times& times, const std::function<void()>& walk) {
   times.warm.push_back(nanoseconds_of(walk));
 }
 
-// Fills every cache with memory of its own.
+// Fills every cache with its own memory.
 void evict(std::vector<char>& memory) {
   for (std::size_t i = 0; i < memory.size(); i += kLineBytes) ++memory[i];
 }
@@ -166,7 +166,7 @@ void run(std::uint64_t count, const char* folder, std::optional<std::uint64_t> s
   }
   const std::string where = folder != nullptr ? folder : parent->directory();
   const Measured measured = measure_all(where, seconds);
-  // With the folder itself.
+  // The folder itself counts too.
   if (measured.seen_each_time != count + 1)
     fail(std::to_string(measured.seen_each_time) + " cgroups were seen below " + where);
   print(measured, count);
@@ -184,7 +184,7 @@ int main(int argc, char** argv) {
   }
   return run_and_clean_up([&] {
     try {
-      // Each round is one walk's: two of SECONDS.
+      // A round is one walk, so two rounds make SECONDS.
       run(*count, argc == 4 ? argv[2] : nullptr,
           seconds ? std::optional(*seconds / 2) : std::nullopt);
     } catch (const std::exception& error) {

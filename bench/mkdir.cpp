@@ -1,11 +1,11 @@
-// How long making a cgroup takes while the daemon's walks go on beside it, in each way, and while
-// none does: microseconds, one JSON object per line.
+// The time to make a cgroup while the daemon's walks run, in each way, and without walks.
+// Microseconds, one JSON object per line.
 //
-//   bench_mkdir N     beside N empty cgroups of its own on this machine
+//   bench_mkdir N     with N empty cgroups of its own on this machine
 //
-// The kernel's iterator holds the mutex of all cgroups as long as it walks, and making one takes
-// that mutex. The walks follow one another without a pause; those of the daemon do once a second.
-// Takes root, two processors, and a quiet machine.
+// The kernel's iterator holds the mutex of all cgroups while it walks, and making a cgroup needs
+// that mutex. Here the walks follow each other without a pause; the daemon's run once a second. It
+// needs root, two processors and a quiet machine.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,7 +34,7 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr std::uint64_t kMaxCount = 4096;
 constexpr std::size_t kMade = 2000;
 
-// Of each that was made, ascending; fewer than kMade where one was refused.
+// The time of each, ascending; fewer than kMade if one failed.
 std::vector<double> make_cgroups(const std::string& path) {
   std::vector<double> microseconds;
   while (microseconds.size() < kMade) {
@@ -48,7 +48,7 @@ std::vector<double> make_cgroups(const std::string& path) {
   return microseconds;
 }
 
-// `pull`: who walks meanwhile; nobody where it is null.
+// `pull` walks meanwhile; no walk if it is null.
 bool measure(const HostCgroup& parent, std::uint64_t count, CgroupPull* pull) {
   std::atomic<bool> ended{false};
   std::vector<double> took;
@@ -60,7 +60,7 @@ bool measure(const HostCgroup& parent, std::uint64_t count, CgroupPull* pull) {
   while (pull != nullptr && !ended) walks += pull->walk(0);
   maker.join();
   if (took.size() < kMade) {
-    std::fputs("bench_mkdir: no cgroup can be made here\n", stderr);
+    std::fputs("bench_mkdir: cannot create a cgroup; run it as root\n", stderr);
     return false;
   }
   std::printf("{\"bench\":\"mkdir\",\"containers\":%llu,\"walks_by\":\"%s\",\"walks\":%llu,"

@@ -1,12 +1,12 @@
-// What one online step and one epoch of training cost, against AI4DL's Python (a transcription to
-// numpy, bench/ai4dl_numpy.py) and against the naive C++ loop, taking turns in the same run. JSON
-// lines, CPU time, medians over rounds (steps) and epochs (training).
+// Cost of one online step and of one epoch of training, compared with AI4DL's Python (a
+// transcription to numpy, bench/ai4dl_numpy.py) and with a naive C++ loop, in turns within one run.
+// JSON lines; CPU time, medians over rounds (steps) and epochs (training).
 //
 //   bench_model [--rounds N] [--epochs N] [--trace TRACE.csv]...
 //
-// A step takes raw feature values and ends in a phase, each engine with all that it needs: scaling,
-// the window of the last steps, CRBM, nearest centroid; "includes" tells what it does beside.
-// --trace: traces with AI4DL's eight columns to train on; else one made up like the public ones.
+// A step takes raw feature values and ends in a phase. Each engine does all that it needs: scaling,
+// the window of the last steps, CRBM, nearest centroid. "includes" says what else it does. --trace:
+// traces with AI4DL's eight columns to train on; without it a synthetic one like the public ones.
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -33,9 +33,9 @@ namespace {
 
 using namespace cgphase;
 
-constexpr int kRows = 1000;         // of a round
-constexpr int kMadeUpRows = 2286;   // as many as the larger public trace has
-constexpr int kNoPhase = -1;        // while there is not enough history
+constexpr int kRows = 1000;         // per round
+constexpr int kMadeUpRows = 2286;   // as many as in the larger public trace
+constexpr int kNoPhase = -1;        // while the history is too short
 
 double cpu_nanoseconds() {
   timespec now{};
@@ -54,7 +54,7 @@ struct Work {
   std::vector<FeatureVector> rows;
 };
 
-// Weights as AI4DL holds them, in float32.
+// Weights in float32, as in AI4DL.
 Work make_work(const ExampleSize& size) {
   Work work{random_model(1, size, 0.3), {}};
   CrbmParameters& crbm = work.model.crbm;
@@ -86,7 +86,7 @@ struct Contestant {
   }
 };
 
-// The naive loop, with a vector for everything.
+// The naive loop, with a new vector for every result.
 class NaiveStep {
  public:
   explicit NaiveStep(const Model& model) : model_(model) {}
@@ -109,7 +109,7 @@ class NaiveStep {
   std::vector<std::vector<double>> last_;
 };
 
-// A window of the last steps; Value is what an engine wants them as.
+// A window of the last steps. Value is the type that an engine needs.
 template <class Value>
 class Window {
  public:
@@ -184,7 +184,7 @@ nlohmann::json as_json(const Work& work) {
           {"rows", std::move(rows)}};
 }
 
-// A turn of the Python's.
+// One turn of the Python process.
 void ask(NumpyProcess& numpy, const char* command, Contestant& engine) {
   const nlohmann::json answer = numpy.ask(command);
   engine.nanoseconds.push_back(answer.at("ns_per_step"));
@@ -192,7 +192,7 @@ void ask(NumpyProcess& numpy, const char* command, Contestant& engine) {
 }
 
 double agreement(const Contestant& engine, const Contestant& reference) {
-  // The Python gives no phase at all while there is not enough history.
+  // The Python returns no phase while the history is too short.
   const std::size_t skipped = reference.phases.size() - engine.phases.size();
   std::size_t same = 0;
   for (std::size_t i = 0; i < engine.phases.size(); ++i)
@@ -217,7 +217,7 @@ void report(const char* label, const ExampleSize& size, const Contestant& engine
               ratios.c_str());
 }
 
-// `numpy` was given `work`, or is null.
+// `numpy` has received `work`, or is null.
 void bench_steps(const char* label, const ExampleSize& size, const Work& work, int rounds,
                  NumpyProcess* numpy) {
   PhaseTracker tracker = make_tracker(work.model, 0);

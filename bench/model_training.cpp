@@ -32,12 +32,12 @@ double median_of(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// One per epoch: CPU time, and mean ||v - v1|| of the windows, each as it had its turn.
+// One entry per epoch: CPU time, and mean ||v - v1|| of the windows, each at its turn.
 struct Course {
   std::vector<double> seconds, errors;
 };
 
-// Writes down what a trainer reports.
+// Records the reports of a trainer.
 class Recorder {
  public:
   explicit Recorder(Course& course) : course_(course), last_(cpu_seconds()) {}
@@ -57,7 +57,7 @@ void move(std::vector<double>& weights, std::size_t index, double gradient) {
   weights[index] = static_cast<float>(weights[index] + kLearningRate * gradient);
 }
 
-// CD-1 of one window as the formulas are written; returns its error.
+// CD-1 of one window exactly as in the formulas; returns its error.
 double naive_step(CrbmParameters& p, const double* window) {
   const auto n_vis = static_cast<std::size_t>(p.n_vis);
   const std::size_t past = n_vis * static_cast<std::size_t>(p.n_his);
@@ -99,7 +99,7 @@ Course train_as_released(const TrainingTask& task, int epochs) {
   options.initial = task.initial;
   options.shuffle = false;
   Course course;
-  // The first epoch would hold what is done before it: reading rows, fitting the scaler.
+  // The first epoch would include the work before it: reading rows, fitting the scaler.
   std::optional<Recorder> record;
   const Result<Model> model = train_ai4dl(options, task.traces, [&](const EpochReport& report) {
     if (record) {
@@ -127,7 +127,7 @@ Course train_in_numpy(NumpyProcess& numpy, int epochs) {
   return {answer.at("seconds"), answer.at("errors")};
 }
 
-// The epochs until the error is as low as `error`, 0 if it never is.
+// The number of epochs until the error is at most `error`; 0 if it never is.
 std::size_t epochs_until(const Course& course, double error) {
   const auto reached = std::ranges::find_if(course.errors, [&](double e) { return e <= error; });
   return reached == course.errors.end()
@@ -217,7 +217,7 @@ void bench_training(const TrainingTask& task, int epochs, NumpyProcess* numpy) {
   trainers.push_back({"one by one", train_as_released(task, epochs)});
   trainers.push_back({"mini-batch", train_in_batches(task, epochs)});
   const Course& reference = trainers.front().course;
-  const double aim = reference.errors.back() * (1 + 1e-9);  // sums in another order
+  const double aim = reference.errors.back() * (1 + 1e-9);  // the sums are in another order
   for (const auto& [name, course] : trainers) {
     const double epoch = median_of(course.seconds);
     const std::size_t needed = epochs_until(course, aim);

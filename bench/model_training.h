@@ -1,4 +1,4 @@
-// What an epoch of training costs, in AI4DL's Python and in ours, and the error that it reaches.
+// Cost of an epoch of training, in AI4DL's Python and in ours, and the error that it reaches.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,8 +10,8 @@
 
 namespace cgphase {
 
-// The task that all trainers get: the same standardised rows, the same first weights (float32, as
-// the release holds them), windows in file order, AI4DL's published settings.
+// The task of all trainers: the same standardised rows, the same first weights (float32, as in the
+// release), windows in file order, AI4DL's published settings.
 struct TrainingTask {
   std::vector<Trace> traces;  // with the release's eight columns
   Dataset data;
@@ -23,11 +23,11 @@ TrainingTask training_task(std::vector<Trace> traces);
 // memory, through phases of some minutes.
 Trace made_up_trace(int rows);
 
-// For bench/ai4dl_numpy.py: "train".
+// Input of bench/ai4dl_numpy.py for "train".
 nlohmann::json as_json(const TrainingTask& task);
 nlohmann::json as_json(const CrbmParameters& crbm);
 
-// Prints a line of JSON per trainer. `numpy` may be null.
+// Prints one line of JSON per trainer. `numpy` may be null.
 void bench_training(const TrainingTask& task, int epochs, NumpyProcess* numpy);
 
 }  // namespace cgphase

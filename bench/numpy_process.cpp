@@ -14,7 +14,7 @@ namespace cgphase {
 namespace {
 
 constexpr const char* kPython = "/usr/bin/python3";
-constexpr int kNoNumpy = 3;  // exit status of the script
+constexpr int kNoNumpy = 3;  // the script's exit status
 
 [[noreturn]] void give_up(const char* why) {
   std::fprintf(stderr, "bench: %s: %s\n", CGPHASE_NUMPY_SCRIPT, why);
@@ -50,13 +50,13 @@ std::unique_ptr<NumpyProcess> NumpyProcess::start(const nlohmann::json& input) {
   if (::access(kPython, X_OK) != 0) return nullptr;
   char path[] = "/tmp/bench_model_XXXXXX";
   const int file = ::mkostemp(path, O_CLOEXEC);
-  if (file < 0) give_up("no temporary file");
+  if (file < 0) give_up("cannot make a temporary file");
   ::close(file);
   std::ofstream(path) << input;
   int to[2], from[2];
   if (::pipe2(to, O_CLOEXEC) != 0 || ::pipe2(from, O_CLOEXEC) != 0) give_up("no pipe");
   std::signal(SIGPIPE, SIG_IGN);
-  ::setenv("OPENBLAS_NUM_THREADS", "1", 1);  // products so small gain nothing by threads
+  ::setenv("OPENBLAS_NUM_THREADS", "1", 1);  // such small products gain nothing from threads
   std::unique_ptr<NumpyProcess> process(new NumpyProcess);
   process->child_ = spawn_python(path, to[0], from[1]);
   ::close(to[0]);

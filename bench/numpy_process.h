@@ -1,4 +1,4 @@
-// AI4DL's Python (bench/ai4dl_numpy.py) beside a benchmark, to be timed in turn with it.
+// AI4DL's Python (bench/ai4dl_numpy.py) as a child process, timed in turns with a benchmark.
 #pragma once
 
 #include <sys/types.h>
@@ -12,12 +12,12 @@ namespace cgphase {
 
 class NumpyProcess {
  public:
-  // Gives `input` to the script through a temporary file. Null where /usr/bin/python3 is not there
-  // or has no numpy; ends the program where the script fails otherwise.
+  // Passes `input` to the script through a temporary file. Null if /usr/bin/python3 does not exist
+  // or has no numpy. Ends the program if the script fails otherwise.
   static std::unique_ptr<NumpyProcess> start(const nlohmann::json& input);
   ~NumpyProcess();
 
-  // Sends a command of the script's and waits for the answer.
+  // Sends a command to the script and waits for the answer.
   nlohmann::json ask(const std::string& command);
   const std::string& version() const { return version_; }
 

@@ -1,6 +1,6 @@
-// Are the phases sensible? Trains on traces that carry labels and prints, per number of phases,
-// normalised mutual information and purity against the label, per way of finding phases: trained
-// CRBM, untrained CRBM, k-means on raw standardised features. JSON lines.
+// Tests whether the phases are sensible. It trains on labelled traces and prints, per number of
+// phases, normalised mutual information and purity against the label. It does so for three ways of
+// finding phases: trained CRBM, untrained CRBM, k-means on raw standardised features. JSON lines.
 //
 //   bench_phases STEP_SECONDS TRACE.csv...
 #include <cmath>

@@ -1,6 +1,6 @@
-// What one container costs in the pipeline: time of a tick, and memory that is held when it has
-// been there for so long. Containers alternate between a busy and a quiet time, each in its own
-// rhythm, below limits that are never touched. One JSON line per age.
+// Cost of one container in the pipeline: time of a tick, and memory after the container has been
+// there for some time. Containers alternate between a busy and a quiet time, each in its own rhythm
+// and never at its limits. One JSON line per age.
 //
 //   bench_pipeline MODEL [CONTAINERS]     (200)
 #include <malloc.h>
@@ -24,7 +24,7 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr std::uint64_t kDefaultContainers = 200;
 constexpr int kAges[] = {60, 600, 3600};  // seconds
 
-// Bytes in use, of the heap and of what is mapped by itself.
+// Bytes in use, in the heap and in separate mappings.
 std::size_t heap_bytes() {
   const auto info = mallinfo2();
   return info.uordblks + info.hblkhd;

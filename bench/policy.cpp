@@ -1,7 +1,7 @@
-// Cost of one step of a policy: observe() and allocate(), once warm. One JSON line per policy and
-// risk, with the ratio to `hold`: the phase-free controls, and ours at the risks that memory and
-// CPU have in the daemon as shipped. Demand of a job that alternates between two phases, with
-// noise; as many samples as a day has seconds.
+// Cost of one step of a policy: observe() and allocate(), after a warm-up. One JSON line per policy
+// and risk, with the ratio to `hold`. It measures the phase-free controls, and ours at the daemon's
+// default risks for memory and CPU. The demand is a job that alternates between two phases, with
+// noise, and has one sample for each second of a day.
 //
 //   bench_policy
 #include <chrono>
@@ -20,7 +20,7 @@ using namespace cgphase;
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr int kSamples = 86'400;
-constexpr int kRounds = 3;  // the best of them
+constexpr int kRounds = 3;  // the best one counts
 
 struct Case {
   const char* policy;
@@ -30,7 +30,7 @@ constexpr Case kCases[] = {{"hold", kShippedRisk},      {"sliding", kShippedRisk
                            {"phase", kShippedRisk},     {"phase", 10 * kShippedRisk},
                            {"proactive", kShippedRisk}, {"proactive", 10 * kShippedRisk}};
 
-// Phase 0 for 200 samples, then phase 1 for 100, each with noise of a tenth.
+// Phase 0 for 200 samples, then phase 1 for 100, each with 10 % noise.
 std::vector<Observation> demand() {
   std::vector<Observation> samples(kSamples);
   std::uint64_t state = 1;
@@ -66,7 +66,7 @@ double best_ns_per_step(const Case& one, const std::vector<Observation>& samples
       cores += policy->allocate(limits, host).cpu.value_or(Cores{0}).value;
     }
     const std::chrono::duration<double, std::nano> took = SteadyClock::now() - begun;
-    if (!(cores > 0)) std::fputs("bench_policy: a policy that allocates nothing\n", stderr);
+    if (!(cores > 0)) std::fputs("bench_policy: a policy allocated no CPU\n", stderr);
     const double ns = took.count() / static_cast<double>(samples.size());
     if (!best || ns < *best) best = ns;
   }

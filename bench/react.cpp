@@ -1,25 +1,26 @@
-// How fast the guard reacts on a real kernel. Its own thread runs, with cgroups of the benchmark in
-// trouble under a lowered limit, one after another. One JSON object per line, for each kind of
-// trouble and the sources that the guard had: how it learns of it (`told_by`: psi, inotify, poll),
-// how often it looks where nobody tells (`poll_ms`), the limit that is aimed at and whether it was
-// held, and the spread of the time, in milliseconds, until the raised limit was in force
-//   from_told      since the kernel told for the first time
-//   from_proof     since the kernel told, and the guard's rule had what it needs to read: for
-//                  reclaim in vain, ten `high` events, or one and a stall of 50 ms
-//   from_readable  since that could be read, which another thread tries every millisecond
-//   from_first     since the first microsecond in which a task was held back, or the last process
-//                  had ended
-//   from_woken     since the guard's thread began to look
-//   wakeup         beside them: a bare wake-up through an eventfd, in the same rounds. What it
-//                  takes is the machine's, not the guard's.
-// `n`: the rounds in which there was such a moment before the limit was raised. The limit is one on
-// p99: 10 ms from_proof; where the guard has to poll, 10 ms and one interval from_readable, as for
-// throttling, which stands in cpu.stat only when its period has ended.
+// Reaction time of the guard on a real kernel. Its own thread runs. Cgroups of the benchmark get
+// into trouble under a lowered limit, one after another. There is one JSON object per line, for
+// each kind of trouble and each set of the guard's sources. `told_by` (psi, inotify, poll) is the
+// source from which the guard learns of it, and `poll_ms` the polling interval without signals. The
+// object also has the aim and whether it was met. The times are distributions in milliseconds until
+// the raised limit was in force:
+//   from_told      since the kernel's first signal
+//   from_proof     since a signal with which the guard's rule could read enough: for ineffective
+//                  reclaim ten `high` events, or one and a stall of 50 ms
+//   from_readable  since that could be read; another thread tries every millisecond
+//   from_first     since the first microsecond in which a task was stopped, or the last process had
+//                  ended
+//   from_woken     since the guard's thread woke up
+//   wakeup         for comparison: a plain wake-up through an eventfd in the same rounds. That
+//                  is the machine's cost, not the guard's.
+// `n`: the rounds in which that moment came before the limit was raised. The aim is for p99: 10 ms
+// from_proof. If the guard has to poll, it is 10 ms and one interval from_readable. So it is for
+// throttling, which cpu.stat shows only at the end of its period.
 //
 //   bench_react [--kind KIND]... [--sources SOURCES]... [--rounds N] [--root CGROUP2_DIRECTORY]
 //               [--file FILE]
 //
-// FILE is made, and must lie on a disk, not on tmpfs: its cache is what meets memory.max.
+// FILE is created. It must be on a disk, not on tmpfs, because its cache is to reach memory.max.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -87,7 +88,7 @@ void write_file(const std::string& path, std::string_view text) {
     fail(path + ": " + written.error().text);
 }
 
-// Of all rounds of one kind, in milliseconds.
+// Times of all rounds of one kind, in milliseconds.
 struct Times {
   std::vector<double> from_told, from_proof, from_readable, from_first, from_woken, wakeup;
   std::map<std::string, int> reasons;
@@ -98,7 +99,7 @@ class Bench {
  public:
   Bench(std::string root, std::string file, const Sources& sources)
       : root_(std::move(root)), file_(std::move(file)), sources_(sources) {
-    // Where the daemon's leases lie too: not on a disk, whose pages may be slow to write to.
+    // As for the daemon's leases: not on a disk, where writing pages may be slow.
     runtime_ = "/run/cgphase-react-" + std::to_string(::getpid());
     auto leases = LeaseTable::open({.runtime_dir = runtime_, .records = 8});
     if (!leases) fail(leases.error().text);
@@ -112,7 +113,7 @@ class Bench {
     if (const Status started = guard_->start(); !started) fail(started.error().text);
     shared_ = static_cast<Shared*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE,
                                           MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-    if (shared_ == MAP_FAILED) fail("no shared memory");
+    if (shared_ == MAP_FAILED) fail("cannot map shared memory");
   }
   ~Bench() {
     guard_->stop();
@@ -163,7 +164,7 @@ class Bench {
           parse_u64(trim(text("memory.current"))).value_or(0) >= cause.used_before)
         return;
     }
-    fail("the children do not get ready");
+    fail("the children did not start in time");
   }
 
   int any_up_to(int ms) { return std::uniform_int_distribution<int>(0, ms)(random_); }
@@ -177,10 +178,10 @@ class Bench {
     if (const Status covered = guard_->cover(id, directory, cause.knob, *record); !covered)
       fail(covered.error().text);
     const Teller teller = teller_of(cause, sources_);
-    // At any moment between two looks of the guard, and two of the kernel's.
+    // At a random moment between two checks of the guard and two of the kernel.
     pause_ms(50 + cause.settle_ms + any_up_to(teller == Teller::psi ? 500 : 150));
     Listener listener(group, cause, teller);
-    // The kernel may reclaim in this write, and the guard end it.
+    // The kernel may reclaim in this write, and the guard may end it.
     shared_->lowered.store(true);
     write_file(group + "/" + file_name(cause.knob), cause.lowered);
     ::eventfd_write(go, 1);
@@ -203,8 +204,8 @@ class Bench {
 
   void take(const GuardAction& action, Listener& listener, Times& times) {
     const std::int64_t raised = action.time.time_since_epoch().count();
-    // While the load goes on, and before the listener is asked: it may see only now what the guard
-    // has acted on.
+    // While the load continues, and before the listener is stopped: it may see only now what the
+    // guard has already acted on.
     for (const double ms : measure_wakeups(kWakeups, kWakeupPause)) times.wakeup.push_back(ms);
     const Seen seen = listener.stop();
     const auto add = [raised](std::vector<double>& values, std::int64_t since) {
@@ -289,7 +290,7 @@ template <typename Table>
 void require_names(const std::vector<std::string>& names, const Table& table) {
   for (const std::string& name : names)
     if (std::none_of(table.begin(), table.end(), [&](const auto& one) { return name == one.name; }))
-      fail("nothing is named " + name);
+      fail("unknown kind or source: " + name);
 }
 
 Options options_of(int argc, char** argv) {

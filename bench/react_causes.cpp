@@ -29,7 +29,7 @@ constexpr auto kThrottledUsec = static_cast<std::uint64_t>(
 constexpr std::chrono::milliseconds kNoLooks{0};
 const SystemClock kCauseClock;
 
-// Blocks: a loop of short sleeps would be pressure on the CPU, before anything has happened.
+// Blocks until the start. A loop of short sleeps would be pressure on the CPU before the trouble.
 void wait_for_go(int go) {
   pollfd told{go, POLLIN, 0};
   while (::poll(&told, 1, -1) != 1) {
@@ -45,7 +45,7 @@ void rest_then_spin(Shared&, int go, const std::string&, const std::string&) {
   spin();
 }
 
-// All on one processor: they wait for it, so there is pressure before anybody is throttled.
+// All run on one processor and wait for it, so there is pressure before any of them is throttled.
 void contend(Shared&, int, const std::string&, const std::string&) {
   cpu_set_t first;
   CPU_ZERO(&first);
@@ -54,10 +54,10 @@ void contend(Shared&, int, const std::string&, const std::string&) {
   spin();
 }
 
-// Reads until its cache meets memory.max.
+// Reads until its cache reaches memory.max.
 void read_through(Shared& shared, int go, const std::string& group, const std::string& file) {
   const Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);  // charged to whoever reads it anew
+  ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);  // charged to the cgroup that rereads it
   std::vector<char> block(kBlockBytes);
   const Fd events(::open((group + "/memory.events").c_str(), O_RDONLY | O_CLOEXEC));
   wait_for_go(go);
@@ -70,16 +70,16 @@ void read_through(Shared& shared, int go, const std::string& group, const std::s
   }
 }
 
-// Turns over anonymous memory, step by step, and notes the step that met memory.high. Reads a page
-// of `file`, where there is one, with each.
+// Uses anonymous memory in turn, step by step, and records the step that reached memory.high. With
+// each step it reads a page of `file`, if there is one.
 [[noreturn]] void turn_over(Shared& shared, const std::string& group, std::size_t bytes,
                             const Fd& file) {
-  // A step is about what the kernel keeps charged ahead for each processor.
+  // A step is about as large as the kernel's charge batch per processor.
   constexpr std::size_t kStep = 256 * 1024;
   const Fd events(::open((group + "/memory.events").c_str(), O_RDONLY | O_CLOEXEC));
   auto* memory = static_cast<char*>(
       ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  // A huge page counts whole until the kernel reclaims, however little of it is in use.
+  // A huge page counts as a whole until the kernel reclaims, even if little of it is used.
   ::madvise(memory, bytes, MADV_NOHUGEPAGE);
   for (std::size_t at = 0;; at = (at + kStep) % bytes) {
     const bool lowered = shared.lowered.load();
@@ -93,14 +93,14 @@ void read_through(Shared& shared, int go, const std::string& group, const std::s
   }
 }
 
-// Without swap none of it can be reclaimed.
+// Without swap none of this memory can be reclaimed.
 void take_too_much(Shared& shared, int go, const std::string& group, const std::string&) {
   wait_for_go(go);
   turn_over(shared, group, 24 * kMiB, Fd());
 }
 
-// Its need is small, but what else it has is cache that the kernel scans and cannot free: held in
-// pipes, as a server holds it with sendfile(2).
+// Its need is small. The rest is cache that the kernel scans and cannot free: pages kept in pipes,
+// as by a server with sendfile(2).
 void hold_cache(Shared& shared, int, const std::string& group, const std::string& path) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);

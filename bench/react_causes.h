@@ -1,5 +1,5 @@
-// What bench_react does to a container: the ways into trouble under a lowered limit, each with the
-// process that gets there and what the guard can read of it.
+// The ways in which bench_react brings a container into trouble under a lowered limit. Each has its
+// process, and the values that the guard can read of it.
 #pragma once
 
 #include <sys/types.h>
@@ -21,16 +21,16 @@ namespace cgphase {
 [[noreturn]] inline void fail(const std::string& text) { throw std::runtime_error(text); }
 std::int64_t now_ns();
 void pause_ms(int ms);
-// The value of `key` in a flat-keyed file of the kernel; 0 where there is none.
+// The value of `key` in a flat keyed file of the kernel; 0 if it has none.
 std::uint64_t value_of_key(int fd, std::string_view key);
 
-// Between the benchmark and its children.
+// Shared between the benchmark and its children.
 struct Shared {
-  std::atomic<std::int64_t> first_ns;  // when the step began that was held back; 0 before that
+  std::atomic<std::int64_t> first_ns;  // start of the step that was stopped; 0 before that
   std::atomic<bool> lowered;
 };
 
-// How the guard learns of trouble.
+// The source from which the guard learns of the trouble.
 enum class Teller { psi, inotify, poll };
 
 // One way to get into trouble under a lowered limit.
@@ -38,30 +38,31 @@ struct Cause {
   const char* name;
   Knob knob;
   const char *original, *lowered;
-  // The PSI trigger that tells of it; null: none.
+  // The PSI trigger that reports it, or null.
   const char *trigger_file, *trigger;
-  // What the guard's rule needs to read: `key` of `file` from `least` on, or, where `least` is 0,
-  // a value of 0. From `least_told` on while the trigger tells of a stall.
+  // The values that the guard's rule needs: `key` of `file` from `least` on, or a value of 0 if
+  // `least` is 0. It is enough from `least_told` on if the trigger reports a stall.
   const char *file, *key;
   std::uint64_t least, least_told;
-  bool file_is_told;  // inotify tells that it has changed
-  // How often the guard looks after the trigger has told, because the file changes later; 0: it
-  // does not need to.
+  bool file_is_told;  // inotify reports its changes
+  // How often the guard checks after the trigger fired, because the file changes later. 0: one
+  // check is enough.
   std::chrono::milliseconds looks;
-  // In each child, from before the limit is lowered; null: it rests, and its end is the cause.
+  // Runs in each child, from before the limit is lowered. Null: the child is idle, and its end is
+  // the cause.
   void (*work)(Shared& shared, int go, const std::string& group, const std::string& data_file);
   int children;
-  std::uint64_t used_before;  // bytes that the container has before its limit is lowered
-  int settle_ms;              // how long it goes on before that
+  std::uint64_t used_before;  // bytes in use before its limit is lowered
+  int settle_ms;              // how long it runs before that
 };
 extern const std::array<Cause, 6> kCauses;
-// `told`: the trigger tells just now.
+// `told`: whether the trigger has just fired.
 bool evident(const Cause& cause, int fd, bool told);
 
 inline constexpr std::size_t kDataFileBytes = 24 * 1024 * 1024;
 void make_data_file(const std::string& path);
 
-// A child of the cgroup. It and all its kind end with the benchmark.
+// A child in the cgroup. It and its children end with the benchmark.
 class Child {
  public:
   Child(const std::string& directory, const std::function<void()>& work);

@@ -1,5 +1,5 @@
-// What bench_react sees beside the guard: a thread at real-time priority that listens to the same
-// sources and reads the same file, and what a bare wake-up takes at this moment on this machine.
+// The benchmark's own view beside the guard. A thread at real-time priority listens to the same
+// sources and reads the same file. It also measures a plain wake-up at this moment on this machine.
 #pragma once
 
 #include <atomic>
@@ -13,22 +13,22 @@
 
 namespace cgphase {
 
-// Moments on the monotonic clock in nanoseconds; 0 while they have not come.
+// Moments on the monotonic clock in nanoseconds; 0 before they have come.
 struct Seen {
-  std::int64_t told = 0;             // the kernel told for the first time
-  std::int64_t told_enough = 0;      // told, and the guard's rule had what it needs to read
-  std::int64_t evident = 0;          // that could be read: looked for every millisecond
-  std::int64_t first_throttled = 0;  // as cpu.stat counts it
+  std::int64_t told = 0;             // the kernel's first signal
+  std::int64_t told_enough = 0;      // a signal, and the guard's rule can read enough
+  std::int64_t evident = 0;          // enough can be read; tried every millisecond
+  std::int64_t first_throttled = 0;  // as counted by cpu.stat
 };
 
 class Listener {
  public:
-  // Where the guard polls it reads the file alone.
+  // If the guard polls, the listener only reads the file.
   Listener(const std::string& group, const Cause& cause, Teller teller);
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
-  // Ends the listening.
+  // Stops listening.
   Seen stop();
 
  private:
@@ -38,12 +38,12 @@ class Listener {
   const Cause& cause_;
   Fd file_, told_, end_;
   short wanted_ = 0;
-  Seen seen_;  // the thread's, until it has ended
+  Seen seen_;  // owned by the thread until it has ended
   std::thread thread_;
 };
 
-// Wakes a thread that rests in epoll, as the guard's does, again and again; the time that each
-// wake-up took, in milliseconds.
+// Repeatedly wakes a thread that waits in epoll, as the guard's does. Returns the time of each
+// wake-up in milliseconds.
 std::vector<double> measure_wakeups(int count, int pause);
 
 }  // namespace cgphase

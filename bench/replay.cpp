@@ -1,7 +1,7 @@
-// How much faster than the clock a replay is: recorded seconds per second, closed loop, on one
-// processor. One JSON line per policy and set of executions: those of the traces, and a synthetic
-// one of a day at one sample per second. Every policy that can run is timed; `ratio` is of what is
-// asked for, kWantedSpeed.
+// Speed of a replay: recorded seconds per second, closed loop, on one processor. One JSON line per
+// policy and set of executions: those of the traces, and a synthetic one of a day with one sample
+// per second. Every policy that can run is measured. `ratio` is relative to the required speed,
+// kWantedSpeed.
 //
 //   bench_replay MODEL.json TRACE.csv...
 #include <chrono>
@@ -20,7 +20,7 @@ using namespace cgphase;
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr double kWantedSpeed = 10'000;
-constexpr double kLeastSeconds = 0.2;  // of the clock, for one figure
+constexpr double kLeastSeconds = 0.2;  // wall time for one number
 constexpr int kDaySeconds = 86'400;
 
 template <class T>
@@ -45,7 +45,7 @@ std::size_t rows(const ReplayInput& input) {
   return count;
 }
 
-// The best of as many rounds as fit into kLeastSeconds; absent where the policy cannot run.
+// The best of as many rounds as fit into kLeastSeconds; absent if the policy cannot run.
 std::optional<double> best_seconds(const ReplayInput& input, const std::string& policy) {
   ReplaySettings settings;
   settings.loop.enabled = true;

@@ -1,11 +1,11 @@
-// What one tick of the sampler costs per container, against the bare preads of the same files in
-// the same run. One JSON object per line and number of containers, times are CPU time, medians
-// over rounds of one cadence cycle.
+// Cost of one tick of the sampler per container, compared with plain preads of the same files in
+// the same run. One JSON object per line and number of containers. Times are CPU time, medians over
+// rounds of one cadence cycle.
 //
 //   bench_sample [--root DIR] [--rounds N]
 //
-// DIR is a writable cgroup2 directory: children of it are made and removed again. Without it the
-// cgroups are a plain directory tree in /tmp.
+// DIR is a writable cgroup2 directory in which cgroups are made and removed again. Without it they
+// are a plain directory tree in /tmp.
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/stat.h>
@@ -39,7 +39,7 @@ using namespace cgphase;
 namespace {
 
 constexpr std::array<std::size_t, 3> kContainerCounts = {10, 100, 1000};
-constexpr int kTicksPerRound = 10;  // one second each: every cadence comes by at least once
+constexpr int kTicksPerRound = 10;  // one second each: every cadence occurs at least once
 constexpr int kDefaultRounds = 15;
 constexpr double kAimRatio = 1.3;
 
@@ -83,7 +83,7 @@ constexpr Text kTexts[] = {
 // Thrown, so that the trees are removed on the way out.
 [[noreturn]] void fail(const std::string& text) { throw std::runtime_error(text); }
 
-// N child directories of one directory of our own.
+// N child directories of a directory of this benchmark.
 class Tree {
  public:
   Tree(const std::string& cgroup_root, std::size_t count) : real_(!cgroup_root.empty()) {
@@ -109,7 +109,7 @@ class Tree {
   const std::vector<std::string>& children() const { return children_; }
   bool real() const { return real_; }
 
-  // In a plain tree every container worked since the last tick.
+  // In a plain tree every container has worked since the last tick.
   void work() {
     if (real_) return;
     usage_usec_ += 500'000;
@@ -161,12 +161,12 @@ Cadence cadence_of(KernelFile file) {
   }
 }
 
-// The same files at the same cadence with nothing around them: no parsing, no containers. Held
-// files are read through the very descriptors that the sampler holds, for a second set would not
-// fit below a usual limit, and would have buffers of its own in the kernel.
+// Reads the same files at the same cadence without anything around it: no parsing, no containers.
+// Open files are read through the sampler's own descriptors. A second set would not fit below a
+// usual limit and would have its own buffers in the kernel.
 class BareReader {
  public:
-  // After the sampler's first tick.
+  // Create it after the sampler's first tick.
   explicit BareReader(const Tree& tree) : tree_(tree) {
     for (const std::string& child : tree.children()) add_child(child);
     for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -180,12 +180,12 @@ class BareReader {
         add_held(children_[child->second], target.filename().string(), fd);
     }
     for (const Child& child : children_)
-      if (child.held.empty()) fail("no held descriptors found in " + tree.directory());
+      if (child.held.empty()) fail("no open descriptors found in " + tree.directory());
   }
 
-  // Preads made.
+  // Returns the number of preads.
   std::size_t tick(int number) {
-    const bool memory_stat = !tree_.real() || number % kTicksPerRound == 0;  // else all idle
+    const bool memory_stat = !tree_.real() || number % kTicksPerRound == 0;  // else all are idle
     std::size_t count = 0;
     for (const Child& child : children_) {
       for (const auto& [cadence, fd] : child.held) {
@@ -259,7 +259,7 @@ struct Round {
   std::size_t reads = 0;
 };
 
-// Alternates, so that neither always finds the caches warmed by the other.
+// Alternates, so that neither side always finds warm caches.
 Round run_round(Tree& tree, NodeSampler& sampler, BareReader& bare, ManualClock& clock) {
   Round round;
   NodeSample tick;
@@ -279,7 +279,7 @@ Round run_round(Tree& tree, NodeSampler& sampler, BareReader& bare, ManualClock&
 
 void measure(const std::string& cgroup_root, std::size_t count, int rounds) {
   Tree tree(cgroup_root, count);
-  // The sweep has its own cost, once a minute; it is not part of a tick.
+  // The sweep has its own cost, once a minute, and is not part of a tick.
   Result<NodeSampler> sampler = NodeSampler::open({.cgroup_root = tree.directory(),
                                                    .include = {"/c*"},
                                                    .sweep = std::chrono::hours(24)});

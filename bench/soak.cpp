@@ -1,7 +1,8 @@
-// Virtual hours of a host before the pipeline and a store on a real disk, as fast as they go: what
-// memory and the file come to. Every virtual minute a container ends and another comes. One JSON
-// line per hour, and one with the line through them. Exit status 1 where memory grew by more than
-// 5 % from the second hour to the last, by that line, or the file is beyond its cap.
+// Virtual hours of a host with the pipeline and a store on a real disk, as fast as the machine runs
+// them. It measures memory and the size of the file. Every virtual minute a container ends and
+// another one starts. One JSON line per hour, and one with the regression line through them. Exit
+// status 1 if by that line memory grew by more than 5 % from the second hour to the last, or if the
+// file exceeds its cap.
 //
 //   bench_soak MODEL DIRECTORY [CONTAINERS HOURS]     (20, 24)
 #include <malloc.h>
@@ -38,7 +39,7 @@ int fail(const std::string& why) {
   return 1;
 }
 
-// By which `values` rise from one to the next, by least squares. At least two.
+// The slope of `values` by least squares. At least two.
 double slope_of(const std::vector<double>& values) {
   const auto count = static_cast<double>(values.size());
   double x_sum = 0, y_sum = 0, xy_sum = 0, xx_sum = 0;
@@ -58,7 +59,7 @@ Status store_tick(Store& store, const NodeSample& tick, const Pipeline& pipeline
   return store.append(points, {}, {});
 }
 
-// What the last of its image taught goes where the next one will look for it.
+// The statistics of a finished run are saved under its image, where the next run looks them up.
 Status end_oldest(BusyHost& host, Store& store, const Pipeline& pipeline) {
   const CgroupId id = host.replace_oldest();
   return store.save_learned(pipeline.find(id)->info.name, pipeline.learned(id));

@@ -1,14 +1,14 @@
-// What history costs: CPU time, bytes in the file and bytes written per sample, and what is written
-// in a day of a sample a second of each container; one JSON line per number of containers and kind.
-// Simulated ticks of one second as fast as they go. Kinds: busy_point() of the tests, of which some
-// thirty values change with every sample, and the same with all values standing still but eight.
+// Cost of the history: CPU time, bytes in the file and bytes written per sample, and bytes written
+// in a day with one sample per second of each container. One JSON line per number of containers and
+// kind. Simulated ticks of one second run as fast as possible. Kinds: busy_point() of the tests, in
+// which some thirty values change with every sample, and the same with only eight changing values.
 //   bench_store [DIRECTORY]     default: a directory below the temporary one
 //   bench_store --cap MIB [CONTAINERS [DAYS]]
 //     one line for each simulated day of busy containers at that cap, with 12 decisions a minute:
-//     what it wrote, and how far back the history reaches; 100 containers, 14 days. Once old
-//     samples of all tiers are thinned or go, a day is as the one before
+//     bytes written, and how far back the history reaches; 100 containers, 14 days. Once old
+//     samples of all tiers are thinned or deleted, all days are alike
 //   bench_store --fill FILE MIB [CONTAINERS]
-//     makes a history that takes up nearly a cap of so many MiB, for bench/export; 100 containers
+//     makes a history that nearly fills a cap of MIB, for bench/export; 100 containers
 #include "storage/store.h"
 
 #include <sys/resource.h>
@@ -45,7 +45,7 @@ double cpu_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-// Bytes this process gave to write(2), page cache or not.
+// Bytes that this process passed to write(2), page cache or not.
 std::uint64_t bytes_written() {
   std::ifstream io("/proc/self/io");
   std::string key;
@@ -54,7 +54,7 @@ std::uint64_t bytes_written() {
   return 0;
 }
 
-// Time on the CPU, memory in use, faults and stalls move, and nothing else.
+// Only CPU time, memory in use, faults and stalls change.
 HistoryPoint point_of_eight(CgroupId id, std::uint64_t second) {
   const HistoryPoint busy = test::busy_point(id, second);
   HistoryPoint point = test::busy_point(id, 1);
@@ -77,7 +77,7 @@ std::vector<HistoryPoint> tick_of(std::uint64_t containers, std::uint64_t second
   std::vector<HistoryPoint> points;
   for (std::uint64_t inode = 0; inode < containers; ++inode)
     points.push_back(kind({1, inode}, second + inode * 17));
-  // All read in the same tick.
+  // All are read in the same tick.
   for (HistoryPoint& point : points) point.time = points.front().time;
   return points;
 }
@@ -114,7 +114,7 @@ bool measure(const std::string& path, std::uint64_t containers, const char* name
   return true;
 }
 
-// One whose containers have names.
+// A store whose containers have names.
 Result<Store> open_named(const std::string& path, Bytes cap, std::uint64_t containers) {
   Result<Store> store = Store::open({path, "bench", cap});
   for (std::uint64_t inode = 0; store && inode < containers; ++inode) {
@@ -135,7 +135,7 @@ struct Tick {
   std::vector<JournalOutcome> outcomes;
 };
 
-// A decision and its outcome for every so many samples.
+// A decision and its outcome after every `samples_of_one` samples.
 Tick busy_tick(std::uint64_t containers, std::uint64_t second, std::uint64_t samples_of_one) {
   Tick tick{.points = tick_of(containers, second, test::busy_point), .decisions = {},
             .outcomes = {}};
@@ -153,12 +153,12 @@ Tick busy_tick(std::uint64_t containers, std::uint64_t second, std::uint64_t sam
   return tick;
 }
 
-// As full as it gets before the oldest samples are thinned, which is at 90 % of what the cap leaves
-// the file; a decision and its outcome for each sixtieth sample.
+// Fills the store until just before the oldest samples are thinned, which is at 90 % of the file's
+// part of the cap. There is a decision and its outcome for each sixtieth sample.
 bool fill(const std::string& path, Bytes cap, std::uint64_t containers) {
   Result<Store> store = open_named(path, cap, containers);
   if (!store) return false;
-  // What the cap leaves the file; docs/internals/storage.md, "Size".
+  // The file's part of the cap; see docs/internals/storage.md, "Size".
   const std::uint64_t most = cap.value - std::min<std::uint64_t>(8 * kMiB, cap.value / 4);
   std::uint64_t second = 0;
   for (; second % 60 != 0 || std::filesystem::file_size(path) < most / 100 * 85; ++second) {
@@ -174,7 +174,7 @@ bool fill(const std::string& path, Bytes cap, std::uint64_t containers) {
   return true;
 }
 
-// One simulated day. Of the seconds that it takes those of append() are told.
+// One simulated day. Prints the seconds that append() needed.
 bool live_through(Store& store, std::uint64_t day, std::uint64_t containers) {
   const std::uint64_t written_before = bytes_written();
   double append_seconds = 0;
@@ -215,7 +215,7 @@ bool days(const std::string& path, Bytes cap, std::uint64_t containers, std::uin
   return true;
 }
 
-// In a folder of their own, which goes.
+// Uses its own folder and removes it.
 bool measure_all(const std::string& directory) {
   bool good = true;
   for (const auto& [name, kind] : {std::pair<const char*, Kind>{"busy", test::busy_point},
@@ -240,7 +240,7 @@ int usage() {
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   const std::string first = words.empty() ? "" : words[0];
-  // 0: none, or one that is too large.
+  // 0 if there is no number, or if it is too large.
   const auto number = [&](std::size_t at, std::uint64_t otherwise, std::uint64_t most) {
     if (at >= words.size()) return otherwise;
     const std::uint64_t told = parse_u64(words[at]).value_or(0);

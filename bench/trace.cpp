@@ -1,7 +1,8 @@
-// What reading a trace costs, and reading it and finding its phases, beside cutting the same file
-// into lines. One JSON line per columns (our own, those of AI4DL), number of rows and work: rows
-// and megabytes per second, the time in lines, and the most memory that the work had (VmHWM of a
-// process of its own). Constant memory shows as the same figure for few rows and for many.
+// Cost of reading a trace, and of reading it and finding its phases, compared with cutting the same
+// file into lines. There is one JSON line per kind of columns (our own, those of AI4DL), number of
+// rows and work. It has rows and megabytes per second and the time relative to cutting lines. It
+// also has the peak memory of the work (VmHWM of its own process). If memory is constant, it is the
+// same for few rows and for many.
 //
 //   bench_trace [ROWS]          (default 1000000; a tenth of them is measured too)
 #include <sys/wait.h>
@@ -93,7 +94,7 @@ void write_own(const std::string& path, std::size_t rows) {
   }
 }
 
-// AI4DL's columns, which tell no CPU limit: such a file is read twice.
+// AI4DL's columns, which have no CPU limit. Such a file is read twice.
 void write_ai4dl(const std::string& path, std::size_t rows) {
   std::ofstream file(path, std::ios::binary);
   file << "\"\",\"timestamp\",\"service\",\"pod.id\",\"cpu.num.cores\",\"cpu.usage\","
@@ -115,7 +116,7 @@ void write_ai4dl(const std::string& path, std::size_t rows) {
 
 // ---- the work ----
 
-// Each returns the rows it saw; 0 is a failure.
+// Each returns the number of rows; 0 is a failure.
 std::size_t cut_lines(const std::string& path) {
   Result<TextLines> lines = TextLines::open(path);
   if (!lines) return 0;
@@ -165,7 +166,7 @@ std::uint64_t peak_kib() {
   return 0;
 }
 
-// Done by a process of its own, so that its memory is its own.
+// Runs in its own process, so that the memory is its own.
 Figures measure(const std::function<std::size_t(const std::string&)>& work,
                 const std::string& path, std::size_t rows) {
   int ends[2];

@@ -1,11 +1,11 @@
-// The containers that bench/agent measures beside: N live cgroups with one process each, which does
-// the same little work once a second, spread evenly over the second, whoever is measured.
+// The containers of bench/agent: N live cgroups with one process each. Each process does the same
+// small work once a second, spread evenly over the second, whatever program is measured.
 //
 //   bench_agent_load FOLDER COUNT DISK
 //
-// FOLDER is a cgroup2 directory, in which docker-ID.scope are made with a limit of each kind that
-// it has; DISK is a block device, or a file, that is read past the cache. Prints one line when all
-// work, and goes on until it is killed.
+// FOLDER is a cgroup2 directory in which docker-ID.scope are created, with a limit of each kind
+// that it supports. DISK is a block device or a file that is read past the cache. Prints one line
+// when all of them work, and continues until it is killed.
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -52,7 +52,7 @@ void write_knob(const std::string& path, const std::string& value) {
   if (!fd || !pwrite_text(fd->get(), value)) fail("cannot write " + value + " to " + path);
 }
 
-// As Docker names the cgroup of a container with systemd's driver.
+// The name that Docker gives to a container's cgroup with systemd's driver.
 std::string scope_name(std::uint64_t index) {
   std::array<char, 65> id{};
   std::snprintf(id.data(), id.size(), "%064llx", static_cast<unsigned long long>(index) + 1);
@@ -75,7 +75,7 @@ void sleep_until(std::chrono::nanoseconds time) {
   while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, nullptr) == EINTR) {}
 }
 
-// One process's life: burn, touch, read.
+// The loop of one process: burn CPU, touch memory, read.
 [[noreturn]] void work(std::chrono::nanoseconds first, const std::string& disk) {
   const Result<Fd> fd = open_path(disk, O_RDONLY | O_DIRECT);
   if (!fd) fail("cannot open " + disk);
@@ -93,7 +93,7 @@ void sleep_until(std::chrono::nanoseconds time) {
 }
 
 void run(const std::string& folder, std::uint64_t count, const std::string& disk) {
-  // The second after next begins for all together, in full seconds of the clock.
+  // All begin together at the second after next, in full seconds of the clock.
   const SystemClock clock;
   const auto now = clock.monotonic_now().time_since_epoch();
   const std::chrono::nanoseconds begin = now - now % kPeriod + 2 * kPeriod;
@@ -108,7 +108,7 @@ void run(const std::string& folder, std::uint64_t count, const std::string& disk
   }
   std::printf("%llu containers work\n", static_cast<unsigned long long>(count));
   std::fflush(stdout);
-  // One that ends is a fault of the load: nothing is measured then.
+  // If a process ends, the load has a fault and the measurement is void.
   (void)::wait(nullptr);
   fail("a container's process has ended");
 }
