@@ -1,10 +1,10 @@
-# Where the packages of a suite come from: sourced by what makes systems of one with mmdebstrap, or
-# downloads single packages.
+# Finds the package sources of a suite. Sourced by scripts that make systems with mmdebstrap or
+# download single packages.
 # shellcheck shell=bash
 
-# suite_system SUITE FOLDER: sets `suite_options`, what mmdebstrap is told of every system of SUITE,
-# and `suite_sources`, where this machine takes its packages from: nothing where it is of another
-# family, and mmdebstrap knows where they are. Files for them go into FOLDER.
+# suite_system SUITE FOLDER: sets `suite_options`, mmdebstrap's options for every system of SUITE,
+# and `suite_sources`, this machine's package sources. `suite_sources` is empty if the machine is of
+# another family; mmdebstrap then uses its defaults. Files for them are written into FOLDER.
 # shellcheck disable=SC2034
 suite_system() {
   local suite=$1 folder=$2 family=debian id codename keyring file list url
@@ -17,7 +17,7 @@ suite_system() {
   if [ "$suite" = noble ]; then
     family=ubuntu
     keyring=/usr/share/keyrings/ubuntu-archive-keyring.gpg
-    if [ ! -s $keyring ]; then  # Debian 12 has no package of it, Debian 13 has
+    if [ ! -s $keyring ]; then  # Debian 12 has no package of it, Debian 13 has one
       suite_system trixie "$folder"
       mmdebstrap "${suite_options[@]}" --variant=extract --include=ubuntu-archive-keyring \
         trixie "$folder/keyring" "${suite_sources[@]}"
@@ -32,7 +32,7 @@ suite_system() {
     [ -s "$file" ] || continue
     suite_sources=("$folder/$suite-${file##*/}")
     sed "s/$codename/$suite/g" "$file" >"${suite_sources[0]}"
-    # Images for clouds keep addresses in files, which a system that is made here has not.
+    # Cloud images keep addresses in files that a new system does not have.
     for list in $(grep -o 'mirror+file:[^ ]*' "${suite_sources[0]}" | sort -u); do
       url=$(awk '/^[a-z]+:/ { print $1; exit }' "${list#mirror+file:}")
       sed -i "s|$list|${url:?no address in $list}|g" "${suite_sources[0]}"
@@ -41,8 +41,9 @@ suite_system() {
   done
 }
 
-# suite_apt SUITE ARCHITECTURE FOLDER: sets `apt_options`, with which apt-get and apt-cache look
-# into another SUITE of Debian and leave this machine's lists alone; the lists come into FOLDER.
+# suite_apt SUITE ARCHITECTURE FOLDER: sets `apt_options` for apt-get and apt-cache, so that they
+# use another SUITE of Debian and do not change this machine's lists. The lists are stored in
+# FOLDER.
 # shellcheck disable=SC2034
 suite_apt() {
   local suite=$1 architecture=$2 folder=$3 file sources=''
