@@ -1,8 +1,8 @@
-# What the tests of the installed package with containers share. They are bash scripts that source
-# this file first, run as root in the source tree's root, by autopkgtest or by
-# tests/package/system_test.sh.
+# Shared by the tests of the installed package with containers. They are bash scripts that source
+# this file first. autopkgtest or tests/package/system_test.sh runs them as root in the root of the
+# source tree.
 # shellcheck shell=bash disable=SC2034,SC2154
-set -- /usr/bin  # where daemon_fixture.sh finds the programs
+set -- /usr/bin  # daemon_fixture.sh finds the programs here
 export CGPHASE_CGROUP_ROOT=/sys/fs/cgroup
 . tests/kernel/daemon_fixture.sh
 tree=$PWD
@@ -10,20 +10,20 @@ tree=$PWD
 . tests/engines/unit_fixture.sh
 . tests/package/package_fixture.sh
 
-kept=/var/lib/containers-test  # what is needed after the machine started again
-# The host's programs in a root that has none.
+kept=/var/lib/containers-test  # needed after the restart of the machine
+# The host's programs in a root that has no programs.
 limits=(--network none --tmpfs /hold -m 128m --memory-swap 128m --cpus 0.8
   -v /usr:/usr:ro -v /etc/alternatives:/etc/alternatives:ro)
 
 cli() { cgphase "$@"; }
 answers() { cgphase -q status >/dev/null 2>&1; }
 status_says() { cgphase status --json 2>/dev/null | grep -q "$1"; }
-# In this step: what one before it told would be enough.
+# Only events of this step count; an earlier one could match too.
 told() {
   cgphase events --from "@$step_began" >/tmp/events 2>/dev/null && grep -q "$1" /tmp/events
 }
 
-confined() {  # where the kernel can, as on every Debian
+confined() {  # if the kernel supports it, as on every Debian
   grep -q Y /sys/module/apparmor/parameters/enabled 2>/dev/null || return 0
   echo "AppArmor: $(docker exec web busybox cat /proc/1/attr/current)" | tee /tmp/confined
   grep -q ': docker-default (enforce)' /tmp/confined
@@ -55,8 +55,8 @@ name_cgroups() {
   cgroups="$docker_cgroup $podman_cgroup"
 }
 
-# The package's own configuration is not touched, as an administrator would.
-write_enforcing() {  # '"NAME", ...' [POLICY]; an empty one is the one that is shipped
+# The package's own configuration is not changed; an administrator would not either.
+write_enforcing() {  # '"NAME", ...' [POLICY]; an empty one is the default
   local policy=${2-hold}
   [ -z "$policy" ] || policy="policy = \"$policy\""
   mkdir -p /etc/cgphase/conf.d
@@ -98,18 +98,18 @@ observed() {  # SECONDS
   must cgphase -q record --for "$1s" -o /tmp/here.csv web nightly
   all_original || fail 'observing changed a limit'
   must cgphase -q train --epochs 40 -o "$kept/here.json" /tmp/here.csv \
-    2>/tmp/trained  # on a console it would tell of its progress
-  echo "observed: $(wc -l </tmp/here.csv) samples, a model made of them"
+    2>/tmp/trained  # on a console it would print its progress
+  echo "observed: $(wc -l </tmp/here.csv) samples, a model trained on them"
 }
 
 restart_daemon() {
-  must systemctl reset-failed cgphased  # it is started more often than the unit allows
+  must systemctl reset-failed cgphased  # the test restarts it more often than the unit allows
   must systemctl restart cgphased
-  until_true 10000 answers || fail 'no answer within 10 s of a start'
+  until_true 10000 answers || fail 'cgphase status does not answer within 10 s of a start'
 }
 
-# CPU or memory of each, and neither above what is meant: the guard raises what is needed again,
-# which is as it should be.
+# Whether CPU or memory of each container is lowered, and neither is above its intended value. The
+# guard may raise what is needed again, which is correct.
 each_lowered() {
   local cgroup knob meant in_force lower all=yes
   for cgroup in $cgroups; do
@@ -129,7 +129,7 @@ each_lowered() {
   done
   [ $all = yes ]
 }
-# CPU and memory of both, at one time or another.
+# Whether CPU and memory of both were lowered at some time.
 knobs_lowered=''
 every_knob_lowered() {
   each_lowered
@@ -148,12 +148,12 @@ lowered() {  # WHEN
   finish
 }
 
-# Before what has to put every limit back: in between the guard may have done so.
+# Called before a step that must restore every limit: the guard may have restored it already.
 still_lowered() {
-  until_true 180000 each_lowered || unproved "there is nothing to put back: $(cgphase list)"
+  until_true 180000 each_lowered || unproved "there is nothing to restore: $(cgphase list)"
 }
 
-# From now on somebody means CGROUP's KNOB to be VALUE.
+# From now on VALUE is the intended value of CGROUP's KNOB.
 meant() { original=$(sed "s|^\($1/$2=\).*|\1$3|" <<<"$original"); }
 
 restored() {  # WHEN
@@ -165,12 +165,12 @@ none_killed() {
   local cgroup
   for cgroup in $cgroups; do
     [ "$(awk '$1 == "oom_kill" { print $2 }' "$root/$cgroup/memory.events")" = 0 ] ||
-      fail "something was killed in $cgroup"
+      fail "a process was killed in $cgroup"
   done
 }
 
-# What a lower limit is not to keep from its work: the server serves more requests, and the training
-# writes its next checkpoint.
+# Work that a lower limit must not stop: the server serves more requests, and the training writes
+# its next checkpoint.
 visits() { docker exec web redis-cli -s /hold/socket get visits 2>&1; }
 more_visits() {  # THAN
   local now
@@ -180,12 +180,12 @@ more_visits() {  # THAN
 all_work() {  # WHEN
   local before
   before=$(visits)
-  [[ $before =~ ^[0-9]+$ ]] || before=0  # it starts
+  [[ $before =~ ^[0-9]+$ ]] || before=0  # it is still starting
   until_true 60000 more_visits "$before" ||
-    fail "$1: the server served $before requests, and then answers '$(visits)'"
+    fail "$1: the server served $before requests, and then answered '$(visits)'"
   podman exec nightly busybox timeout 120 busybox sh -c 'busybox rm -f /hold/checkpoint.npz
     until [ -s /hold/checkpoint.npz ]; do busybox sleep 1; done' ||
-    fail "$1: the training does not go on: $(podman logs nightly 2>&1 | tail -n 5)"
+    fail "$1: the training does not continue: $(podman logs nightly 2>&1 | tail -n 5)"
 }
 
 main_is_other() { [ "$(property MainPID)" != "$1" ] && property_is ActiveState active; }

@@ -1,8 +1,8 @@
-# A server that answers requests, holds 24 MiB, and does nothing, some seconds each, without end;
-# for busybox sh. On slow machines, too, it never uses as much as it may, which would be a reason to
-# leave its limits alone: a request computes for 50 ms, not for an amount, and no program is started
-# in between, which on an emulated processor takes more than the rest.
-# shellcheck shell=dash disable=SC3045  # `read -t`, which busybox has
+# A server that answers requests, uses 24 MiB, and is idle, some seconds each, forever; for busybox
+# sh. Even on slow machines it never uses as much as it may, because then its limits would not be
+# lowered. So a request computes for 50 ms and not for an amount. It starts no program in between,
+# which takes longest on an emulated processor.
+# shellcheck shell=dash disable=SC3045  # `read -t`, which busybox supports
 socket=/hold/socket
 redis-server --port 0 --unixsocket $socket --save '' >/hold/log &
 until redis-cli -s $socket ping >/dev/null; do busybox sleep 0.5; done
@@ -10,7 +10,7 @@ busybox mkfifo /hold/never
 exec 3<>/hold/never
 pause() { read -r -t "$1" _ <&3; }
 
-# Debian 12's Redis has no os.clock; from 7.2 on the time stands still while a script runs.
+# Debian 12's Redis has no os.clock; from 7.2 on the time does not advance while a script runs.
 request='local has, clock = pcall(function() return os.clock end)
 if not (has and clock) then
   clock = function()
@@ -20,7 +20,7 @@ if not (has and clock) then
 end
 local from = clock()
 repeat redis.call("incr", "visits") until clock() - from > 0.05'
-request=$(echo "$request" | busybox tr '\n' ' ')  # a line, as redis-cli reads it
+request=$(echo "$request" | busybox tr '\n' ' ')  # one line, as redis-cli reads it
 while :; do
   requests=0
   while [ $requests -lt 16 ]; do

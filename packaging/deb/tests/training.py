@@ -1,8 +1,8 @@
-"""A training job: steps of gradient descent that wait for their input, an evaluation that holds
-24 MiB, and a checkpoint, some seconds each, without end.
+"""A training job: steps of gradient descent that wait for their input, an evaluation that uses
+24 MiB, and a checkpoint, some seconds each, forever.
 
-It computes for a time, not for an amount, so that on slow machines, too, it never uses as much as
-it may, which would be a reason to leave its limits alone.
+It computes for a time and not for an amount. So even on slow machines it never uses as much as it
+may, because then its limits would not be lowered.
 """
 import mmap
 import time
@@ -33,7 +33,7 @@ while True:
         while time.process_time() < until:
             loss = step()
         time.sleep(0.25)
-    # Not of malloc, which keeps such a block from the second time on.
+    # Not from malloc, which keeps such a block from the second time on.
     held = numpy.frombuffer(mmap.mmap(-1, 24 << 20))
     held[:] = 1
     time.sleep(4)
