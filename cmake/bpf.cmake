@@ -1,9 +1,10 @@
-# BPF programs: compiled by clang for the kernel's virtual machine and turned by bpftool into a C
-# header that carries them. The header knows no processor, and neither the kernel of the builder:
-# the types of the kernel that a program reads stand in a header of ours, and libbpf moves them to
-# where they lie in the kernel that loads it (CO-RE).
+# BPF programs: clang compiles them for the kernel's virtual machine, and bpftool turns them into a
+# C header that contains them. The header depends neither on the processor nor on the builder's
+# kernel. The kernel types that a program reads are in a header of ours, and libbpf adapts them to
+# the kernel that loads the program (CO-RE).
 find_program(CGPHASE_BPF_CLANG NAMES clang-19 clang)
-# Ubuntu's bpftool is a script that runs the one of the kernel that runs; any of its kernels' does.
+# Ubuntu's bpftool is a script that runs the version of the running kernel. The bpftool of any
+# kernel works.
 file(GLOB tools_of_kernels /usr/lib/linux-tools/*)
 find_program(CGPHASE_BPFTOOL bpftool PATHS ${tools_of_kernels} NO_DEFAULT_PATH)
 find_program(CGPHASE_BPFTOOL bpftool)
@@ -12,16 +13,16 @@ if(NOT CGPHASE_BPF_CLANG OR NOT CGPHASE_BPFTOOL)
     "scripts/install-dependencies, or install the packages clang-19 and bpftool")
 endif()
 
-# cgphase_bpf_program(NAME SOURCE): an interface library that has <skeletons/NAME.skel.h> with the
-# programs of SOURCE, as struct NAME.
+# cgphase_bpf_program(NAME SOURCE): an interface library with <skeletons/NAME.skel.h>, which has the
+# programs of SOURCE as struct NAME.
 function(cgphase_bpf_program name source)
   set(source ${CMAKE_CURRENT_SOURCE_DIR}/${source})
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/bpf)
   set(object ${folder}/${name}.o)
   set(skeleton ${folder}/skeletons/${name}.skel.h)
   file(MAKE_DIRECTORY ${folder}/skeletons)
-  # -mcpu=v2: what every kernel with typed tracing can run. -g: the types, of which bpftool keeps
-  # the kernel's form alone. Builds are the same wherever the tree lies.
+  # -mcpu=v2: every kernel with typed tracing can run it. -g: the types, of which bpftool keeps only
+  # the kernel's form. The result does not depend on the path of the tree.
   add_custom_command(OUTPUT ${object}.new
     COMMAND ${CGPHASE_BPF_CLANG} -target bpf -mcpu=v2 -O2 -g -std=gnu17
       -Wall -Wextra -Werror -Wno-unused-parameter

@@ -12,8 +12,8 @@ pkg_check_modules(LIBCGROUP REQUIRED IMPORTED_TARGET libcgroup>=2.0)
 pkg_check_modules(LIBBPF REQUIRED IMPORTED_TARGET libbpf>=1.1)
 pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd>=252)
 
-# Header-only libraries whose CMake targets would link a shared library (spdlog, toml++); their
-# headers lie on the default path.
+# Header-only libraries whose CMake targets would link a shared library (spdlog, toml++). Their
+# headers are on the default path.
 function(cgphase_header_library name header)
   find_path(${name}_HEADER ${header} REQUIRED)
   add_library(${name} INTERFACE)
@@ -24,7 +24,7 @@ cgphase_header_library(cgphase_toml toml++/toml.h TOML_HEADER_ONLY=1)
 find_path(cgphase_fmt_HEADER fmt/format.h REQUIRED)
 cgphase_library(cgphase_fmt cmake/fmt.cpp)
 if(CGPHASE_PRECOMPILE)
-  # Three seconds of each file that includes them itself.
+  # These headers cost three seconds in each file that includes them itself.
   target_precompile_headers(cgphase_fmt PRIVATE
     <algorithm> <array> <chrono> <cmath> <cstdint> <filesystem> <fstream> <functional> <map>
     <memory> <optional> <set> <span> <string> <string_view> <thread> <vector>

@@ -1,4 +1,4 @@
-# Flags that every target of this project gets, and no outside header.
+# Flags for every target of this project, but not for outside headers.
 set(CGPHASE_SANITIZE "" CACHE STRING "sanitizers to build with, as for -fsanitize=")
 option(CGPHASE_WERROR "warnings are errors" ON)
 option(CGPHASE_PRECOMPILE "read the headers that most files include from one precompiled file" OFF)
@@ -7,27 +7,27 @@ add_library(cgphase_flags INTERFACE)
 target_include_directories(cgphase_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(cgphase_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-  # Designated initializers name what they set; the rest has its default.
+  # Designated initializers name the fields that they set; the rest have their defaults.
   -Wno-missing-field-initializers
-  # Fused multiply-add changes results from one processor to the next; replay must not.
+  # Fused multiply-add makes results differ between processors; a replay must not differ.
   -ffp-contract=off
-  # Builds are the same wherever the tree lies.
+  # The result does not depend on the path of the tree.
   -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
 if(CGPHASE_WERROR)
   target_compile_options(cgphase_flags INTERFACE -Werror)
 endif()
 # Files that are joined to compile faster, as in the presets, see each other's file-local names and
-# includes, and all see the precompiled headers; scripts/package compiles each by itself.
+# includes, and all see the precompiled headers. scripts/package compiles each file alone.
 target_compile_options(cgphase_flags INTERFACE
   $<$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>:-Wno-shadow -Wno-subobject-linkage>)
 # The preset `asan` leaves alignment, null, object-size and vptr of `undefined` to the fuzz targets,
-# which have all of it: they are a quarter of the time to compile.
+# which use all of it. These checks are a quarter of the compile time.
 if(CGPHASE_SANITIZE)
   target_compile_options(cgphase_flags INTERFACE
     -fsanitize=${CGPHASE_SANITIZE} -fno-omit-frame-pointer
-    # What is undefined ends the test, not only prints.
+    # Undefined behaviour ends the test instead of only printing.
     -fno-sanitize-recover=all
-    # Through their calls g++ cannot follow what is initialized.
+    # With sanitizers, g++ cannot follow what is initialized.
     -Wno-maybe-uninitialized)
   target_link_options(cgphase_flags INTERFACE -fsanitize=${CGPHASE_SANITIZE})
   target_compile_definitions(cgphase_flags INTERFACE CGPHASE_SANITIZED=1)
@@ -35,7 +35,7 @@ endif()
 
 function(cgphase_target name)
   target_link_libraries(${name} PRIVATE cgphase_flags)
-  if(CGPHASE_PRECOMPILED_BY)  # a target, set once there is one
+  if(CGPHASE_PRECOMPILED_BY)  # a target, set once it exists
     target_precompile_headers(${name} REUSE_FROM ${CGPHASE_PRECOMPILED_BY})
   endif()
 endfunction()
@@ -44,7 +44,7 @@ endfunction()
 function(cgphase_library name)
   add_library(${name} STATIC ${ARGN})
   cgphase_target(${name})
-  # So that the daemon, which stays in memory, can leave out what it does not use of them.
+  # The daemon stays in memory, so the linker can then drop the parts that it does not use.
   target_compile_options(${name} PRIVATE -ffunction-sections -fdata-sections)
 endfunction()
 

@@ -1,6 +1,6 @@
-// The compiled part of fmt, as its own src/format.cc has it, which Debian packages only as a shared
-// library. Built once and linked in: as FMT_HEADER_ONLY each file that formats would compile it
-// anew, four seconds each, and a shared one would tie the package to a soname.
+// The compiled part of fmt, as in its own src/format.cc, which Debian packages only as a shared
+// library. It is built once and linked in. With FMT_HEADER_ONLY each file that formats would
+// compile it again, four seconds each. A shared library would tie the package to a soname.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

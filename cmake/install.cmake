@@ -1,6 +1,5 @@
-# What `cmake --install` puts where: the layout that the programs look for (/usr/lib/cgphase,
-# /usr/share/cgphase, /etc/cgphase), so another prefix than /usr is of no use. packaging/deb builds
-# on it.
+# The layout of `cmake --install`. The programs expect it (/usr/lib/cgphase, /usr/share/cgphase,
+# /etc/cgphase), so a prefix other than /usr is useless. packaging/deb builds on it.
 if(CMAKE_INSTALL_PREFIX_INITIALIZED_TO_DEFAULT)
   set_property(CACHE CMAKE_INSTALL_PREFIX PROPERTY VALUE /usr)
 endif()
@@ -11,8 +10,8 @@ install(TARGETS cgphase RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS cgphase-restore RUNTIME DESTINATION lib/cgphase)
 install(FILES model/default_model.json DESTINATION ${CMAKE_INSTALL_DATADIR}/cgphase
   RENAME model.json)
-# The same in every release, as dpkg asks who edited it about every change. Keys, which do change,
-# are an example.
+# The file is the same in every release, because dpkg asks users who edited it about every change.
+# The keys do change, so they are in an example.
 install(FILES packaging/cgphase.toml DESTINATION /etc/cgphase)
 install(FILES agent/config/default_config.toml DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
   RENAME cgphase.toml)
@@ -28,7 +27,7 @@ install(FILES packaging/completions/cgphase.zsh
 install(FILES packaging/completions/cgphase.fish
   DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
-# Man pages, where scdoc is there; that of the configuration is made of its defaults.
+# Man pages, if scdoc is installed. The page of the configuration is made from its defaults.
 find_program(CGPHASE_SCDOC scdoc)
 if(CGPHASE_SCDOC)
   set(pages ${CMAKE_BINARY_DIR}/man)
