@@ -116,7 +116,7 @@ class InTheTree(TidyTest):
 
     def test_messages_are_checked_in_the_folders_that_pass(self):
         self.write("traces/a.cpp", 'const char* a = "the kernel tells nothing";\n')
-        self.write("cli/commands/a.cpp", 'const char* a = "the kernel tells nothing";\n')
+        self.write("tests/agent/a.cpp", 'const char* a = "the kernel tells nothing";\n')
         found = [one for one in self.complaints() if "tells" in one]
         self.assertEqual(found, ['traces/a.cpp:1: "tells": write report, print, say'])
 
