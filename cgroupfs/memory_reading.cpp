@@ -43,7 +43,7 @@ Result<Bytes> read_memory_need(int directory_fd) {
   if (!current) return std::unexpected(current.error());
   const auto text = read_text(directory_fd, "memory.stat", buffer);
   if (!text) return std::unexpected(text.error());
-  // The file does not exist on a kernel or host without swap.
+  // The file does not exist on a kernel without swap.
   const auto swap = read_byte_count(directory_fd, "memory.swap.current");
   if (!swap && swap.error().kind != ErrorKind::not_found) return std::unexpected(swap.error());
   const auto need = memory_need(scan_memory_stat(*text), *current,
