@@ -6,6 +6,7 @@
 // kernel prints it as a number from 2^63 on.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -14,6 +15,10 @@
 #include "cgroupfs/limits.h"
 
 namespace cgphase {
+
+// The part of a file that is read. If a file is longer, its whole lines up to there count.
+// memory.stat has about 2 KB. io.stat has 85 bytes per device, so 3,000 devices fit.
+inline constexpr std::size_t kKernelTextBytes = 256 * 1024;
 
 CpuStat scan_cpu_stat(std::string_view text);
 

@@ -59,9 +59,6 @@ inline constexpr std::chrono::milliseconds kSparsePeriod{9900};
 inline constexpr std::chrono::seconds kAbsentPeriod{60};
 // So many descriptors are not taken for files of cgroups.
 inline constexpr std::size_t kReservedDescriptors = 128;
-// So much of a file is read; of a longer one the whole lines up to there count. memory.stat has
-// about 2 KB, io.stat 85 bytes per device: of some 3,000 devices all is read.
-inline constexpr std::size_t kKernelTextBytes = 256 * 1024;
 
 // What a reading has to bring up to date beside usage and pressure: all of it, unless somebody
 // knows better. What it leaves out stands as it was read last.

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "cgroupfs/kernel_text.h"
 #include "collectors/cgroup_files.h"
 #include "tests/kernel/control_fixture.h"
 

@@ -20,6 +20,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "cgroupfs/cgroup_directory.h"
+#include "cgroupfs/kernel_text.h"
 #include "collectors/cgroup_files.h"
 #include "collectors/ebpf/kernel_pull.h"
 #include "collectors/node_sampler.h"
