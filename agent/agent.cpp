@@ -16,29 +16,15 @@ namespace cgphase {
 namespace {
 
 
-// So often what could not be saved of pauses and modes is tried again.
-constexpr std::uint64_t kHoldsRetryTicks = 10;
+// Ticks between two attempts to save overrides that are not on disk.
+constexpr std::uint64_t kSaveRetryTicks = 10;
 
-// Since the kill switch was looked for: it is at each beat.
-constexpr std::chrono::milliseconds kYoungLook{500};
+// Age up to which a check of the kill switch counts; each beat checks it.
+constexpr std::chrono::milliseconds kFreshCheck{500};
 
-// For a raise of the guard that is being written; what takes longer looks like somebody else's.
+// The wait for a raise of the guard that is being written. A raise that takes longer looks like a
+// change by somebody else.
 constexpr std::chrono::milliseconds kGuardPatience{20};
-
-// At most this share of what is reclaimable in so long (docs/safety.md).
-constexpr double kSqueezeRatio = 0.01;
-constexpr std::chrono::seconds kSqueezeInterval{6};
-constexpr double kSqueezePressureRatio = 0.001;
-
-// Memory and io pressure are both quiet; a kernel without PSI gives no ground to say no, and the
-// rails have already looked at its substitutes.
-bool quiet(const Sample& sample) {
-  const auto calm = [](const PressureLine& line) {
-    return line.avg10_ratio.value_or(0) < kSqueezePressureRatio &&
-           line.avg60_ratio.value_or(0) < kSqueezePressureRatio;
-  };
-  return calm(sample.memory_pressure.some) && calm(sample.io_pressure.some);
-}
 
 void add(LimitWriter::RestoreReport& sum, LimitWriter::RestoreReport more) {
   sum.restored += more.restored;
@@ -48,22 +34,40 @@ void add(LimitWriter::RestoreReport& sum, LimitWriter::RestoreReport more) {
   std::ranges::move(more.failures, std::back_inserter(sum.failures));
 }
 
+LimitWriter::RestoreReport with_failure(const Status& status, LimitWriter::RestoreReport report) {
+  if (!status) report.failures.push_back(status.error().text);
+  return report;
+}
+
 WriteEnd end_of(const LimitResult& result) {
   if (result.written) return WriteEnd::done;
   if (result.program_started) return WriteEnd::program_started;
   return result.overtaken ? WriteEnd::overtaken : WriteEnd::failed;
 }
 
+// How a write ended, for the core.
+FinishedWrite finished(const LimitResult& result) {
+  return {result.decision_id, end_of(result), result.in_force, result.error};
+}
+
+FastRaise fast_raise(const GuardAction& action) {
+  FastRaise raise{.container = action.id, .resource = resource_of(action.knob),
+                  .reason = action.reason, .before = {}, .after = {}, .time = action.time};
+  (void)parse_knob(action.knob, action.old_value.view(), raise.before);
+  (void)parse_knob(action.knob, action.new_value.view(), raise.after);
+  return raise;
+}
+
 std::string why(const Decision& decision) {
   return std::string(to_string(decision.reason)) + " #" + std::to_string(decision.decision_id);
 }
 
-// That an unknown manager has to itself.
+// An unidentified manager keeps overwriting this container's limits.
 bool rivalled(const ContainerView& view) {
   return view.cpu_holding == Verdict::rival || view.memory_holding == Verdict::rival;
 }
 
-// That should have its originals and has not.
+// Not enforced, but its original limits could not be restored yet.
 bool left_lowered(const ContainerView& view) {
   return view.mode != Mode::enforce &&
          !(is_original(view.in_force, view.original, Resource::cpu) &&
@@ -72,15 +76,15 @@ bool left_lowered(const ContainerView& view) {
 
 bool any(const ContainerView&) { return true; }
 
-// Of many the first.
+// At most kMostNames names; more are abbreviated.
 std::string names_of(const std::vector<const ContainerView*>& containers,
                      bool (*wanted)(const ContainerView&)) {
-  constexpr int kMostTold = 4;
+  constexpr int kMostNames = 4;
   std::string names;
-  int told = 0;
+  int count = 0;
   for (const ContainerView* view : containers) {
     if (!wanted(*view)) continue;
-    if (told++ == kMostTold) return names + ", and more";
+    if (count++ == kMostNames) return names + ", and more";
     names += (names.empty() ? "" : ", ") + escape_name(view->info.name);
   }
   return names;
@@ -97,6 +101,8 @@ Agent::Agent(Config config, Parts parts, const Clock& clock, Post post)
       model_key_(model_key(parts_.model.engine.get())),
       daemon_(std::to_string(::getpid()) + " " +
               std::to_string(clock_.wall_now().time_since_epoch().count())),
+      journal_(parts_.log, tick_),
+      overrides_(std::move(parts_.overrides), config_, clock_, parts_.store.get(), post_),
       outside_(config_.cgroup_root, config_.proc_root),
       neighbourhood_(config_.proc_root, config_.cgroup_root),
       gpus_(std::move(parts_.gpu_looks)),
@@ -105,46 +111,94 @@ Agent::Agent(Config config, Parts parts, const Clock& clock, Post post)
 }
 
 void Agent::tick() {
-  look_requested_ = false;
-  watch_kill_switch_in_tick();
-  watch_neighbours();
-  parts_.sampler.sample(clock_, tick_);
-  gpu_usage_.fill(tick_);
-  if (parts_.probes) parts_.probes->fill_counters(tick_);
-  // Also where it was the reading that took too long: what was read then is no act of others.
-  adopt_after_revocation();
-  // What writer and guard did before the files were read must not look like somebody else's intent.
-  take_results();
-  if (parts_.guard) (void)parts_.guard->settle(kGuardPatience);
-  take_guard_actions();
-  if (parts_.guard) parts_.guard->close_dropped();
-  const auto gpu_look_wanted = [this](CgroupId id) {
-    const ContainerView* view = parts_.pipeline.find(id);
-    return view != nullptr && view->wants_gpu_look;
-  };
-  if (gpus_.look(tick_, gpu_look_wanted)) renew_care();
-  watch_programs();
-  // The kernel tells of a write before it is done: whoever wrote what was read is known here.
-  take_limit_writes();
-  for (const CgroupId& id : tick_.vanished) farewell(id);
-  for (const ContainerInfo& info : tick_.appeared) welcome(info);
-  for (const Decision& decision : parts_.pipeline.step(tick_)) {
-    remember(decision);
-    if (decision.verdict == Verdict::allowed) submit(decision);
-  }
+  tick_requested_ = false;
+  step(collect());
   outside_.observe(tick_, parts_.pipeline.containers());
   bursts_.observe(tick_);
-  take_results();
-  remember_outcomes();
-  squeeze_cache();
+  drain_events();
   take_up_history();
   store_rails_memory(false);
   save_taught(false);
   checkpoint();
   ask_wanted();
   store_tick();
-  if (!holds_error_.empty() && totals_.ticks % kHoldsRetryTicks == 0) save_holds();
-  totals_.ticks += 1;
+  if (totals().ticks % kSaveRetryTicks == 0) overrides_.retry_save();
+}
+
+// Everything that happened since the last tick, with the sample. The results of the writer and the
+// guard are collected after the files were read: the core applies them first.
+TickInput Agent::collect() {
+  watch_kill_switch_in_tick();
+  bool new_facts = watch_neighbours();
+  parts_.sampler.sample(clock_, tick_);
+  gpu_usage_.fill(tick_);
+  if (parts_.probes) parts_.probes->fill_counters(tick_);
+  adopt_after_revocation();
+  if (parts_.guard) (void)parts_.guard->settle(kGuardPatience);
+  TickInput input = collect_events();
+  if (parts_.guard) parts_.guard->close_dropped();
+  const auto gpu_look_wanted = [this](CgroupId id) {
+    const ContainerView* view = parts_.pipeline.find(id);
+    return view != nullptr && view->wants_gpu_look;
+  };
+  new_facts |= gpus_.look(tick_, gpu_look_wanted);
+  if (new_facts) collect_facts(input);
+  watch_programs();
+  // BPF reports a write before it is done, so the writer of each value in the sample is known here.
+  // The programs that report writes are loaded only if a container is not in observe mode. The loop
+  // waits while they load, and nothing is lowered yet.
+  if (parts_.probes) {
+    parts_.probes->set_wanted(
+        std::ranges::any_of(parts_.pipeline.containers(), [](const ContainerView* view) {
+          return view->mode != Mode::observe;
+        }));
+    input.limit_writes = parts_.probes->take_limit_writes();
+  }
+  for (const CgroupId& id : tick_.vanished) container_removed(id);
+  for (const ContainerInfo& info : tick_.appeared) container_added(info);
+  input.sample = &tick_;
+  return input;
+}
+
+// Results of the writer, and raises of the guard.
+TickInput Agent::collect_events() {
+  TickInput input{.now = clock_.monotonic_now()};
+  input.writes = std::exchange(refused_, {});
+  if (parts_.writer)
+    for (const LimitResult& result : parts_.writer->take_results())
+      if (result.decision_id != 0) input.writes.push_back(finished(result));  // 0: a reclaim
+  if (!parts_.guard) return input;
+  const std::vector<GuardAction> actions = parts_.guard->take_actions();
+  // The count is read after the guard's wake was taken, so a later write wakes again.
+  const std::uint64_t outside_writes = parts_.guard->outside_writes();
+  if (outside_writes != std::exchange(outside_writes_, outside_writes)) tick_requested_ = true;
+  for (const GuardAction& action : actions)
+    if (action.written) input.fast_raises.push_back(fast_raise(action));
+  return input;
+}
+
+void Agent::collect_facts(TickInput& input) const {
+  for (const ContainerView* view : parts_.pipeline.containers())
+    input.facts.emplace_back(view->info.id, facts_of(view->info));
+}
+
+void Agent::drain_events() {
+  const TickInput input = collect_events();
+  if (!input.writes.empty() || !input.fast_raises.empty()) step(input);
+}
+
+void Agent::step(const TickInput& input) {
+  const TickOutput output = parts_.pipeline.step(input);
+  journal_.record(output, parts_.pipeline, clock_.monotonic_now());
+  apply(output);
+}
+
+void Agent::apply(const TickOutput& output) {
+  for (const Decision& decision : output.decisions)
+    if (decision.verdict == Verdict::allowed) submit(decision);
+  if (!parts_.writer) return;
+  for (const CacheReclaim& reclaim : output.reclaims)
+    parts_.writer->submit_reclaim(reclaim.container, reclaim.bytes);
 }
 
 ProgramWatch::Surroundings Agent::around_programs() const {
@@ -167,13 +221,13 @@ void Agent::watch_programs() {
 void Agent::beat() {
   programs_.hear(clock_.monotonic_now(), around_programs());
   watch_kill_switch();
-  if (!after_save_.empty()) answer_saved();
+  overrides_.answer_saved();
   if (parts_.kernel_writer != nullptr) parts_.kernel_writer->heartbeat(clock_.monotonic_now());
 }
 
-void Agent::welcome(const ContainerInfo& info) {
+void Agent::container_added(const ContainerInfo& info) {
   const auto learned = learned_.find(learning_key(info));
-  Admission admission{.mode = mode_of(info)};
+  Admission admission{.mode = mode_of(info), .prior = nullptr, .facts = facts_of(info)};
   if (learned != learned_.end()) admission.prior = learned->second.taught;
   if (parts_.kernel_writer != nullptr)
     admission.original = parts_.kernel_writer->leased_originals(info.id);
@@ -185,16 +239,16 @@ void Agent::welcome(const ContainerInfo& info) {
   if (leased) admission.original = restore_found(info.id);
   parts_.sampler.attend(info.id, admission.mode != Mode::observe);
   parts_.pipeline.admit(info.id, std::move(admission));
-  parts_.pipeline.set_care(info.id, care_of(info));
   if (!parts_.store) return;
   parts_.store->enqueue({.containers = {{info, tick_.wall_time}}});
   want_bursts(info);
   if (learned == learned_.end() || !learned->second.whole) want_prior(info);
 }
 
-// A container that was lost from sight, and whose limits could not be put back then. The originals
-// of what still cannot be: the rails go on to ask for these. What was read of it in this tick was
-// before that, and must not look like a write of somebody else in the next.
+// Restores a container that vanished earlier while its limits could not be restored. Returns the
+// originals of knobs that still cannot be restored: the safety rules go on to ask for them. The
+// sample of this tick is older than the restore, so it gets the restored limits: otherwise the next
+// one would show a write by somebody else.
 Limits Agent::restore_found(CgroupId id) {
   const auto report = parts_.writer->restore(id);
   if (parts_.log != nullptr) parts_.log->restore_failed(report.failures);
@@ -207,34 +261,29 @@ Limits Agent::restore_found(CgroupId id) {
   return parts_.kernel_writer->leased_originals(id);
 }
 
-void Agent::farewell(CgroupId id) {
-  std::erase_if(submitted_, [id](const auto& one) { return one.second.container == id; });
-  const ContainerView* view = parts_.pipeline.find(id);
-  if (view != nullptr) {
-    totals_.saved_core_seconds += view->saved_core_seconds;
-    totals_.saved_byte_seconds += view->saved_byte_seconds;
+void Agent::container_removed(CgroupId id) {
+  if (const ContainerView* view = parts_.pipeline.find(id)) {
     learn(*view, false);
     learn_bursts(view->info);
   }
   if (parts_.writer) {
-    // A cgroup that is only no longer a container keeps no limit of ours.
+    // A living cgroup that is no longer a container keeps no limit of ours.
     const auto report = parts_.writer->restore(id);
     if (parts_.log != nullptr) parts_.log->restore_failed(report.failures);
     parts_.writer->detach(id);
   }
-  asked_modes_.erase(id);
+  overrides_.container_removed(id);
   for (auto& [key, ids] : wanted_.learned) std::erase(ids, id);
   std::erase_if(wanted_.learned, [](const auto& wanted) { return wanted.second.empty(); });
-  foreign_writes_.forget(id);
   if (parts_.log != nullptr) parts_.log->forget(id);
 }
 
-// News at once, what the disk refused at the pace of the history, and the last time in any case.
+// Stores changes at once, and retries a refused save at the pace of the history.
 void Agent::store_rails_memory(bool last) {
   const bool news = parts_.pipeline.take_rails_news();
   rails_unsaved_ = rails_unsaved_ || news;
   const bool due = news || last || tick_.time >= next_rails_try_;
-  // A history that is locked may have more than this run knows.
+  // A locked history may have more than this run knows.
   if (!parts_.store || parts_.history_locked || !rails_unsaved_ || !due) return;
   next_rails_try_ = tick_.time + Store::kFlushInterval;
   rails_unsaved_ = !parts_.store->query([this, memory = parts_.pipeline.rails_memory().to_json()](
@@ -246,11 +295,10 @@ void Agent::store_rails_memory(bool last) {
 void Agent::submit(const Decision& decision) {
   const ContainerView* view = parts_.pipeline.find(decision.container);
   if (view == nullptr) return;
-  // Without a companion nothing more is lowered, and what is lowered goes back all the same.
+  // Without a companion nothing more is lowered, but lowered limits are still raised.
   const bool may = parts_.writer && (writable_ || decision.direction == Direction::raise);
   if (!may) {
-    parts_.pipeline.written(decision.decision_id, WriteEnd::failed, decision.old_limits,
-                            tick_.time);
+    refused_.push_back({decision.decision_id, WriteEnd::failed, decision.old_limits, {}});
     return;
   }
   LimitChange change{.decision_id = decision.decision_id, .id = decision.container,
@@ -263,64 +311,48 @@ void Agent::submit(const Decision& decision) {
   if (const auto bytes = decision.new_limits.memory_bytes(); lowers_memory && bytes)
     change.memory_need_ceiling = Bytes{static_cast<std::uint64_t>(
         static_cast<double>(bytes->value) * config_.rails.at_risk_ratio)};
-  submitted_.emplace(decision.decision_id, decision);
   parts_.writer->submit(std::move(change));
 }
 
-void Agent::take_results() {
-  if (!parts_.writer) return;
-  for (const LimitResult& result : parts_.writer->take_results()) {
-    if (result.decision_id == 0) continue;  // memory.reclaim: no limit changed
-    const WriteEnd end = end_of(result);
-    const auto asked = submitted_.extract(result.decision_id);
-    if (end == WriteEnd::failed) {
-      write_errors_[result.decision_id] = result.error;
-      totals_.writes_failed += 1;
-    }
-    if (end == WriteEnd::done) {
-      const bool raise = asked && asked.mapped().direction == Direction::raise;
-      ++(raise ? totals_.writes_up : totals_.writes_down);
-    }
-    if (end == WriteEnd::done && asked) remember_written(asked.mapped(), result.in_force, {});
-    parts_.pipeline.written(result.decision_id, end, result.in_force, clock_.monotonic_now());
-  }
+// The kill switch, a pause and an unwritable host allow only observe. Another manager on the host
+// allows advise, as for a container that it manages: the journal then shows what blocks it.
+Mode Agent::mode_of(const ContainerInfo& info) const {
+  if (kill_switch_ || !may_write() || overrides_.paused(info)) return Mode::observe;
+  return std::min(overrides_.asked_mode(info),
+                  standing_down().empty() ? Mode::enforce : Mode::advise);
 }
 
-// What the guard raised by itself, between two ticks.
-void Agent::take_guard_actions() {
-  if (!parts_.guard) return;
-  const std::vector<GuardAction> actions = parts_.guard->take_actions();
-  // Counted after the guard's wake was taken: one that comes later wakes again.
-  const std::uint64_t outside_writes = parts_.guard->outside_writes();
-  if (outside_writes != std::exchange(outside_writes_, outside_writes)) look_requested_ = true;
-  for (const GuardAction& action : actions) {
-    const ContainerView* view = parts_.pipeline.find(action.id);
-    if (view == nullptr || !action.written) continue;
-    const bool cpu = action.knob == Knob::cpu_max || action.knob == Knob::cpu_max_burst;
-    Limits in_force = view->in_force;
-    (void)parse_knob(action.knob, action.new_value.view(), in_force);
-    totals_.writes_up += 1;
-    Decision raise = parts_.pipeline.guard_raised(
-        action.id, cpu ? Resource::cpu : Resource::memory, action.reason, in_force, action.time);
-    (void)parse_knob(action.knob, action.old_value.view(), raise.old_limits);
-    remember(raise);
-    remember_written(raise, in_force, "by the guard: ");
-  }
+std::vector<const ContainerView*> Agent::capped() const {
+  std::vector<const ContainerView*> capped;
+  for (const ContainerView* view : parts_.pipeline.containers())
+    if (const auto own = overrides_.own_mode(view->info);
+        own && own->mode > overrides_.ceiling())
+      capped.push_back(view);
+  return capped;
 }
 
-// If page cache alone keeps memory.high from following need, a little of it is dropped at a time:
-// memory.reclaim leaves no state behind (docs/safety.md).
-void Agent::squeeze_cache() {
-  if (!parts_.writer || tick_.time < next_squeeze_) return;
-  next_squeeze_ = tick_.time + kSqueezeInterval;
-  for (const ContainerView* view : parts_.pipeline.containers()) {
-    if (view->mode != Mode::enforce || view->memory_holding != Verdict::cache_in_way) continue;
-    const Counter inactive = view->sample.memory.inactive_file_bytes;
-    const auto bytes = static_cast<std::uint64_t>(
-        static_cast<double>(inactive.value_or(0)) * kSqueezeRatio) / kPageBytes * kPageBytes;
-    if (bytes > 0 && quiet(view->sample))
-      parts_.writer->submit_reclaim(view->info.id, Bytes{bytes});
-  }
+// A host that cannot be written to gets at most its configured mode, which was checked.
+void Agent::follow_host_mode() {
+  const auto& asked = overrides_.table().host().in_force();
+  config_.mode = asked ? asked->mode : configured_mode_;
+  if (parts_.writer == nullptr) config_.mode = std::min(config_.mode, configured_mode_);
+}
+
+LimitWriter::RestoreReport Agent::set_mode(std::optional<Mode> mode, bool until_restart) {
+  overrides_.end_loss();
+  // The configured mode needs no override.
+  if (mode == Mode::enforce && configured_mode_ == Mode::enforce && !until_restart) mode.reset();
+  overrides_.set_host_mode(mode, until_restart);
+  follow_host_mode();
+  return apply_modes();
+}
+
+LimitWriter::RestoreReport Agent::set_mode(CgroupId id, std::optional<Mode> mode,
+                                           bool until_restart) {
+  const ContainerView* view = parts_.pipeline.find(id);
+  if (view == nullptr) return {};
+  const Status kept = overrides_.set_mode(view->info, mode, until_restart);
+  return with_failure(kept, apply_modes());
 }
 
 LimitWriter::RestoreReport Agent::apply_modes() {
@@ -329,7 +361,7 @@ LimitWriter::RestoreReport Agent::apply_modes() {
   for (const ContainerView* view : parts_.pipeline.containers()) {
     const Mode before = view->mode;
     const Mode mode = mode_of(view->info);
-    // First the mode: while it is enforce, a restore would look like somebody else's intent.
+    // The mode first: in enforce mode, a restore would look like a change by somebody else.
     parts_.pipeline.set_mode(view->info.id, mode);
     parts_.sampler.attend(view->info.id, mode != Mode::observe);
     if (before == Mode::enforce && mode != Mode::enforce)
@@ -338,11 +370,11 @@ LimitWriter::RestoreReport Agent::apply_modes() {
   return report;
 }
 
-// Where no beat has just looked.
+// Unless a beat has just checked.
 void Agent::watch_kill_switch_in_tick() {
   const MonotonicTime now = clock_.monotonic_now();
   const bool young = kill_switch_time_ && now >= *kill_switch_time_ &&
-                     now - *kill_switch_time_ <= kYoungLook;
+                     now - *kill_switch_time_ <= kFreshCheck;
   if (!young) watch_kill_switch();
 }
 
@@ -357,23 +389,21 @@ void Agent::watch_kill_switch() {
   if (present) (void)restore_all();
 }
 
-Care Agent::care_of(const ContainerInfo& info) const {
+ExternalFacts Agent::facts_of(const ContainerInfo& info) const {
   return {.larger_margin = neighbourhood_.wants_margin(info.path),
           .gpu = gpus_.may_have_gpu(info.id),
           .gpu_ruled_out = gpus_.ruled_out(info.id)};
 }
 
-void Agent::renew_care() {
-  for (const ContainerView* view : parts_.pipeline.containers())
-    parts_.pipeline.set_care(view->info.id, care_of(view->info));
-}
-
-void Agent::watch_neighbours() {
+bool Agent::watch_neighbours() {
   const bool before = standing_down().empty();
-  if (neighbourhood_.look(clock_.monotonic_now())) renew_care();
-  if (standing_down().empty() == before) return;
-  parts_.pipeline.set_hands_off(!standing_down().empty());
-  (void)apply_modes();
+  const bool changed = neighbourhood_.look(clock_.monotonic_now());
+  if (standing_down().empty() != before) {
+    TickInput input{.other_manager = !standing_down().empty()};
+    step(input);
+    (void)apply_modes();
+  }
+  return changed;
 }
 
 void Agent::set_writable(bool writable) {
@@ -386,22 +416,16 @@ void Agent::set_writable(bool writable) {
 LimitWriter::RestoreReport Agent::set_paused(CgroupId id, bool paused) {
   const ContainerView* view = parts_.pipeline.find(id);
   if (view == nullptr) return {};
-  Holds::Hold hold = parts_.holds.of(view->info);
-  hold.paused = paused;
-  const Status kept = parts_.holds.set(view->info, hold);
-  save_holds();
-  LimitWriter::RestoreReport report = apply_modes();
-  if (!kept) report.failures.push_back(kept.error().text);
-  return report;
+  const Status kept = overrides_.set_paused(view->info, paused);
+  return with_failure(kept, apply_modes());
 }
 
 LimitWriter::RestoreReport Agent::restore(CgroupId id, Reason reason) {
   if (!parts_.writer) return {};
   LimitWriter::RestoreReport report = parts_.writer->restore(id);
-  take_results();  // of what was written before it
-  take_guard_actions();
-  const ContainerView* view = parts_.pipeline.find(id);
-  if (view != nullptr && report.restored > 0) note_restored(*view, reason, report.left);
+  TickInput input = collect_events();  // of writes before the restore
+  if (report.restored > 0) input.restored.push_back({id, reason, report.left});
+  step(input);
   if (parts_.log != nullptr) parts_.log->restore_failed(report.failures);
   return report;
 }
@@ -411,7 +435,7 @@ LimitWriter::RestoreReport Agent::restore_all() {
   LimitWriter::RestoreReport report;
   for (const ContainerView* view : parts_.pipeline.containers())
     add(report, restore(view->info.id));
-  // And what is no longer known as a container; what failed twice is told once.
+  // Then cgroups that are no longer known as containers. A failure is reported once.
   LimitWriter::RestoreReport rest = parts_.writer->restore_all();
   std::erase_if(rest.failures, [&](const std::string& failure) {
     return std::ranges::find(report.failures, failure) != report.failures.end();
@@ -427,7 +451,7 @@ LimitWriter::RestoreReport Agent::stop() {
 }
 
 Status Agent::store_all() {
-  remember_outcomes();
+  drain_events();
   tick_.containers.clear();  // these samples are stored
   store_tick();
   for (const ContainerView* view : parts_.pipeline.containers()) {
@@ -439,17 +463,59 @@ Status Agent::store_all() {
   return parts_.store ? parts_.store->flush_and_stop() : Status{};
 }
 
-// The companion restored everything because this process was silent for too long: what the pipeline
-// believes to be in force is wrong, so every container begins at its original. It has to hear that
-// the silence is over before anything is written, or it restores that too.
+// Each move of the clock is stored, so a move too small to matter is ignored: the clock is slewed.
+void Agent::follow_clock() {
+  constexpr std::uint64_t kMoveMs = 20;
+  const auto start = std::chrono::duration_cast<std::chrono::milliseconds>(
+      tick_.wall_time.time_since_epoch() - tick_.time.time_since_epoch());
+  if (start.count() < 0) return clock_start_ms_.reset();
+  const auto now = static_cast<std::uint64_t>(start.count());
+  const std::uint64_t known = clock_start_ms_.value_or(0);
+  if (std::max(now, known) - std::min(now, known) > kMoveMs) clock_start_ms_ = now;
+}
+
+void Agent::store_tick() {
+  std::vector<JournalDecision> decisions = journal_.drain_decisions();
+  std::vector<JournalOutcome> outcomes = journal_.drain_outcomes();
+  if (!parts_.store) return;
+  follow_clock();
+  std::vector<HistoryPoint> points;
+  points.reserve(tick_.containers.size());
+  for (const Sample& sample : tick_.containers) {
+    const ContainerView* view = parts_.pipeline.find(sample.id);
+    HistoryPoint& point = points.emplace_back(tick_.wall_time, sample);
+    point.host = tick_.host;
+    point.clock_start_ms = clock_start_ms_;
+    if (view == nullptr) continue;
+    point.phase = view->phase;
+    point.original.cpu_max = view->original.cpu_max;
+    if (view->original.memory_max || view->original.memory_high)
+      point.original.memory_max = MemoryLimit{view->original.memory_bytes()};
+  }
+  std::vector<StoredContainer> names;
+  if (parts_.store->take_name_request())
+    for (const ContainerView* view : parts_.pipeline.containers())
+      names.push_back({view->info, tick_.wall_time});
+  parts_.store->enqueue({.containers = std::move(names),
+                         .points = std::move(points),
+                         .decisions = std::move(decisions),
+                         .outcomes = std::move(outcomes),
+                         .time = tick_.wall_time});
+}
+
+// The companion restored everything because this process was silent for too long. The limits that
+// the core believes to be in force are wrong, so every container begins at its original. The
+// companion must hear that the silence is over before anything is written, or it restores that too.
+// This also applies if the reading of the files took too long.
 void Agent::adopt_after_revocation() {
   if (parts_.kernel_writer == nullptr || !parts_.kernel_writer->revoked()) return;
   parts_.kernel_writer->heartbeat(clock_.monotonic_now());
-  take_results();
-  take_guard_actions();
+  TickInput input = collect_events();
   parts_.kernel_writer->acknowledge_revocation();
   for (const ContainerView* view : parts_.pipeline.containers())
-    note_restored(*view, Reason::silence, parts_.kernel_writer->not_original(view->info.id));
+    input.restored.push_back({view->info.id, Reason::silence,
+                              parts_.kernel_writer->not_original(view->info.id)});
+  step(input);
 }
 
 int Agent::result_fd() const { return parts_.writer ? parts_.writer->result_fd() : -1; }
@@ -465,11 +531,8 @@ std::vector<std::string> Agent::reload(Config config) {
   if (config.rails != config_.rails && !parts_.pipeline.containers().empty())
     kept.push_back("lower_gpu_quota applies to containers that appear from now on");
   config_ = std::move(config);
-  // The newer word wins: who edits the mode of the host takes back what a command set before.
-  if (std::exchange(configured_mode_, config_.mode) != config_.mode && !parts_.holds.lost()) {
-    parts_.holds.set_host({});
-    save_holds();
-  }
+  // The newest setting wins: a new mode in the configuration replaces the one that a command set.
+  if (std::exchange(configured_mode_, config_.mode) != config_.mode) overrides_.drop_host_mode();
   follow_host_mode();
   parts_.pipeline.set_rails(config_.rails);
   if (parts_.guard) parts_.guard->set_rails(config_.rails);
@@ -528,7 +591,7 @@ std::vector<std::string> Agent::degraded() const {
   if (parts_.guard && parts_.guard->lost_actions() > 0)
     sentences.push_back(std::to_string(parts_.guard->lost_actions()) +
                         " raises by the guard are missing in the journal");
-  if (parts_.holds.lost())
+  if (overrides_.table().lost())
     sentences.push_back("only observing: the file of pauses and modes was damaged, so a pause may "
                         "be lost; `cgphase mode " +
                         std::string(configured_mode_ == Mode::enforce ? "enforce" : "default") +
@@ -541,9 +604,9 @@ std::vector<std::string> Agent::degraded() const {
   else if (const std::string names = names_of(capped(), any); !names.empty())
     sentences.push_back("`cgphase mode observe` holds containers below their own modes: " + names +
                         "; `cgphase mode default` ends that");
-  if (!holds_error_.empty())
+  if (!overrides_.save_error().empty())
     sentences.push_back("pauses and modes are not saved yet, and end with this process: " +
-                        holds_error_);
+                        overrides_.save_error());
   return sentences;
 }
 

@@ -77,7 +77,7 @@ Answers::Answers(Agent& agent, const Clock& clock, Agent::Post post, Facts facts
 
 ContainerReport Answers::report(const ContainerView& view) const {
   ContainerReport report{.container = view.info, .mode = view.mode,
-                         .paused = agent_.paused(view.info), .phase = view.phase,
+                         .paused = agent_.overrides().paused(view.info), .phase = view.phase,
                          .cpu_cores = view.cpu_cores, .limits = view.sample.limits,
                          .original = view.original, .proposal = proposal_of(view),
                          .pinned = view.pin,
@@ -171,7 +171,7 @@ StatusReport Answers::status() const {
     status.model.step_seconds = model.step_seconds;
   }
   status.store.cap_bytes = agent_.config().store.cap.value;
-  status.store.left_out = agent_.journal_share().left_out();
+  status.store.left_out = agent_.journal().left_out();
   if (StoreThread* store = agent_.store()) {
     status.store.size_bytes = agent_.store_size_bytes();
     status.store.state = store->degraded().value_or("ok");
@@ -184,7 +184,7 @@ StatusReport Answers::status() const {
     status.store.state = "off";
   }
   sum_up(status, containers);
-  const Agent::Totals& totals = agent_.totals();
+  const Pipeline::Totals& totals = agent_.totals();
   status.saved_core_seconds = totals.saved_core_seconds;
   status.saved_byte_seconds = totals.saved_byte_seconds;
   for (const ContainerView* view : agent_.pipeline().containers()) {

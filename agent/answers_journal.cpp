@@ -47,7 +47,8 @@ void Answers::explain(const Request& request, Respond respond) {
   if (!asked->gone()) {
     const ContainerView& view = *agent_.pipeline().find(asked->subject.id);
     explained.now = report_with_next(view);
-    if (agent_.asked_mode(view.info) != Mode::observe) explained.unwritable = agent_.unwritable();
+    if (agent_.overrides().asked_mode(view.info) != Mode::observe)
+      explained.unwritable = agent_.unwritable();
   }
   const WallTime until = explained.at.value_or(clock_.wall_now());
   if (agent_.store() == nullptr) return respond(explain_from_memory(std::move(explained), until));
@@ -66,13 +67,13 @@ void Answers::explain(const Request& request, Respond respond) {
 
 nlohmann::json Answers::explain_from_memory(ExplainReport explained, WallTime until) const {
   const CgroupId id = explained.now.container.id;
-  const auto& recent = agent_.recent_decisions();
+  const auto& recent = agent_.journal().recent_decisions();
   for (auto one = recent.rbegin(); one != recent.rend(); ++one) {
     if (one->decision.container != id || one->time > until) continue;
     if (explained.decisions.size() >= kExplainDecisions) break;
     JournalEntry& entry =
         explained.decisions.emplace_back(JournalEntry{.decision = *one, .written = {}, .end = {}});
-    for (const JournalOutcome& outcome : agent_.recent_outcomes())
+    for (const JournalOutcome& outcome : agent_.journal().recent_outcomes())
       if (outcome.outcome.decision_id == one->decision.decision_id)
         (outcome.outcome.kind == OutcomeKind::written ? entry.written : entry.end) = outcome;
   }
@@ -99,11 +100,11 @@ std::vector<JournalEvent> Answers::events_in_memory(std::optional<CgroupId> only
     for (const JournalOutcome& entry : entries) take(entry, entry.outcome.container, kOutcomes);
   };
   if (all) {
-    take_decisions(agent_.recent_decisions());
-    take_outcomes(agent_.recent_outcomes());
+    take_decisions(agent_.journal().recent_decisions());
+    take_outcomes(agent_.journal().recent_outcomes());
   } else {
-    take_decisions(agent_.unsaved_decisions());
-    take_outcomes(agent_.unsaved_outcomes());
+    take_decisions(agent_.journal().unsaved_decisions());
+    take_outcomes(agent_.journal().unsaved_outcomes());
   }
   return events;
 }

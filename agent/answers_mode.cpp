@@ -29,7 +29,7 @@ std::vector<std::string> changes_of(const LimitWriter::RestoreReport& restored) 
   return {knobs_text(restored)};
 }
 
-std::string origin_text(const AskedMode& asked, bool until_restart) {
+std::string origin_text(const TimedMode& asked, bool until_restart) {
   std::string text = "set by `cgphase mode`";
   if (until_restart) text += std::string(" ") + kUntilRestart;
   if (asked.since <= WallTime()) return text;
@@ -43,7 +43,7 @@ std::string origin_text(const AskedMode& asked, bool until_restart) {
   return text + ", since " + date.data();
 }
 
-const char* word_of(const std::optional<AskedMode>& asked) {
+const char* word_of(const std::optional<TimedMode>& asked) {
   return asked ? to_string(asked->mode) : kDefaultWord;
 }
 
@@ -93,7 +93,7 @@ nlohmann::json Answers::pause(const Request& request) {
   if (!view) return error_reply(view.error());
   const bool pause = request.verb == Verb::pause;
   const std::string name = escape_name((*view)->info.name);
-  const bool before = agent_.paused((*view)->info);
+  const bool before = agent_.overrides().paused((*view)->info);
   auto restored = agent_.set_paused((*view)->info.id, pause);
   std::vector<std::string> changes = changes_of(restored);
   if (!pause && (*view)->pin.any()) changes.push_back(still_pinned(**view));
@@ -120,10 +120,10 @@ std::vector<std::string> Answers::obstacles(const ContainerView& view, Mode mode
   if (agent_.kill_switch())
     found.push_back("the kill switch is on: cgphase changes nothing while " +
                     escape_name(agent_.config().kill_switch) + " exists");
-  if (agent_.paused(view.info))
+  if (agent_.overrides().paused(view.info))
     found.push_back("the container is paused; resume it: " +
                     shell_command({"cgphase", "resume", by}));
-  if (agent_.mode_ceiling() < mode)
+  if (agent_.overrides().ceiling() < mode)
     found.push_back("`cgphase mode observe` holds every container of this host; end that: " +
                     shell_command({"cgphase", "mode", kDefaultWord}));
   if (const std::string& owner = agent_.hands_off(view.info); !owner.empty())
@@ -146,7 +146,8 @@ std::vector<std::string> Answers::capped_text() const {
       break;
     }
     lines.push_back(escape_name(view->info.name) + ": observe while the host is; its own mode, " +
-                    to_string(agent_.own_mode(view->info)->mode) + ", comes back after that");
+                    to_string(agent_.overrides().own_mode(view->info)->mode) +
+                    ", comes back after that");
   }
   return lines;
 }
@@ -172,10 +173,10 @@ nlohmann::json Answers::set_mode(const Request& request) {
 }
 
 nlohmann::json Answers::set_host_mode(std::optional<Mode> mode, bool until_restart) {
-  const ModeRequest before = agent_.holds().host();
-  const bool lost = agent_.holds().lost();
+  const ModeRequest before = agent_.overrides().table().host();
+  const bool lost = agent_.overrides().table().lost();
   auto restored = agent_.set_mode(mode, until_restart);
-  const ModeRequest after = agent_.holds().host();
+  const ModeRequest after = agent_.overrides().table().host();
   const Mode now = agent_.config().mode;
   ActionReport action{.done = std::string("host: ") + to_string(now), .undo = {},
                       .changes = capped_text(), .failures = std::move(restored.failures)};
@@ -186,7 +187,7 @@ nlohmann::json Answers::set_host_mode(std::optional<Mode> mode, bool until_resta
                              escape_name(agent_.config().kill_switch) + " exists");
   const auto views = agent_.pipeline().containers();
   const auto enforced = [this](const ContainerView* view) {
-    return agent_.asked_mode(view->info) == Mode::enforce;
+    return agent_.overrides().asked_mode(view->info) == Mode::enforce;
   };
   if (now == Mode::enforce && std::ranges::none_of(views, enforced))
     action.changes.emplace_back("no container is enforced: neither the configuration nor a label "
@@ -221,12 +222,12 @@ nlohmann::json Answers::set_own_mode(const Request& request, std::optional<Mode>
     return error_reply(Exit::failure, "mode: " + escape_name(info.name) +
                                           " cannot be enforced, cgphase never changes it: " +
                                           owner);
-  const std::optional<AskedMode> before = agent_.own_mode(info);
-  const bool by_name = !mode || agent_.kept_by_name(info, *mode);
-  const bool was_until_restart = agent_.holds().of(info).mode.until_restart.has_value();
+  const std::optional<TimedMode> before = agent_.overrides().own_mode(info);
+  const bool by_name = !mode || agent_.overrides().kept_by_name(info, *mode);
+  const bool was_until_restart = agent_.overrides().table().of(info).mode.until_restart.has_value();
   const std::string by = found_by(**view);
   auto restored = agent_.set_mode(info.id, mode, until_restart);
-  const Mode now = mode.value_or(agent_.asked_mode(info));
+  const Mode now = mode.value_or(agent_.overrides().asked_mode(info));
   ActionReport action{.done = escape_name(info.name) + ": " + to_string(now), .undo = {},
                       .changes = obstacles(**view, now), .failures = std::move(restored.failures)};
   if (!mode) action.done += ", as the configuration says";
@@ -237,8 +238,8 @@ nlohmann::json Answers::set_own_mode(const Request& request, std::optional<Mode>
     action.changes.emplace_back("it does not last: the cgroup is in a user's own subtree, and the "
                                 "user can give its name to any other container");
   std::ranges::move(changes_of(restored), std::back_inserter(action.changes));
-  const bool is_until_restart = agent_.holds().of(info).mode.until_restart.has_value();
-  if (std::string_view(word_of(before)) != word_of(agent_.own_mode(info)) ||
+  const bool is_until_restart = agent_.overrides().table().of(info).mode.until_restart.has_value();
+  if (std::string_view(word_of(before)) != word_of(agent_.overrides().own_mode(info)) ||
       was_until_restart != is_until_restart)
     action.undo = mode_command(word_of(before), was_until_restart, by);
   return ok_reply(to_json(action));
@@ -266,7 +267,7 @@ nlohmann::json Answers::restore(const Request& request) {
   if (!view) return error_reply(view.error());
   const std::string name = escape_name((*view)->info.name);
   const CgroupId id = (*view)->info.id;
-  const bool before = agent_.paused((*view)->info);
+  const bool before = agent_.overrides().paused((*view)->info);
   LimitWriter::RestoreReport restored = agent_.set_paused(id, true);
   const auto rest = agent_.restore(id);
   restored.restored += rest.restored;
@@ -281,7 +282,7 @@ nlohmann::json Answers::restore(const Request& request) {
 
 nlohmann::json Answers::config() const {
   nlohmann::json rows = nlohmann::json::array(), modes = nlohmann::json::array();
-  const ModeRequest& host = agent_.holds().host();
+  const ModeRequest& host = agent_.overrides().table().host();
   for (const ConfigValue& row : config_rows(agent_.config())) {
     const bool by_command = row.key == "mode" && host.in_force();
     rows.push_back({{"key", row.key}, {"value", row.value},
@@ -289,7 +290,7 @@ nlohmann::json Answers::config() const {
                                                         host.until_restart.has_value())
                                           : row.origin}});
   }
-  for (const auto& [name, hold] : agent_.holds().containers())
+  for (const auto& [name, hold] : agent_.overrides().table().containers())
     if (const auto& asked = hold.mode.in_force())
       modes.push_back({{"key", "mode of " + name}, {"value", to_string(asked->mode)},
                        {"origin", origin_text(*asked, hold.mode.until_restart.has_value())}});

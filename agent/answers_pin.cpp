@@ -61,10 +61,10 @@ nlohmann::json Answers::pin(const Request& request) {
                 " until this container or cgphased ends";
   action.changes.push_back("its limits follow by steps, as far as the rails allow: " +
                            shell_command({"cgphase", "explain", by}));
-  if (const Mode mode = agent_.asked_mode(info); mode != Mode::enforce)
+  if (const Mode mode = agent_.overrides().asked_mode(info); mode != Mode::enforce)
     action.changes.push_back(std::string("nothing is written in mode ") + to_string(mode) + ": " +
                              shell_command({"cgphase", "mode", "enforce", by}));
-  if (agent_.paused(info))
+  if (agent_.overrides().paused(info))
     action.changes.push_back("nothing is written while it is paused: " +
                              shell_command({"cgphase", "resume", by}));
   if (agent_.kill_switch())

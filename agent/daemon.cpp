@@ -99,7 +99,7 @@ class Daemon {
     EarlierRuns earlier = {};
   };
   Opened open_store();
-  Holds load_holds() const;
+  OverrideTable load_overrides() const;
   std::unique_ptr<ProbeSource> make_probes() const;
   OpenCgroupPull pull_opener() const;
   std::unique_ptr<GpuSource> make_gpus() const;
@@ -109,7 +109,7 @@ class Daemon {
   void wait_for_tick(MonotonicTime at);
   void on_tick();
   void tick();
-  void on_guard();
+  void on_event();
   void tick_out_of_turn();
   void schedule_beat();
   void beat();
@@ -289,17 +289,17 @@ Daemon::Opened Daemon::open_store() {
   return opened;
 }
 
-// What cannot be read may have said "leave it alone": then nothing is written until an
-// administrator says so.
-Holds Daemon::load_holds() const {
+// A damaged file may have contained a pause, so nothing is written until an administrator sets the
+// mode of the host.
+OverrideTable Daemon::load_overrides() const {
   const std::string path = config_.state_dir + "/holds.json";
-  Result<Holds> holds = Holds::load(path);
-  if (holds) return *std::move(holds);
+  Result<OverrideTable> table = OverrideTable::load(path);
+  if (table) return *std::move(table);
   const std::string kept = path + ".damaged";
   const bool moved = ::rename(path.c_str(), kept.c_str()) == 0;
-  log_.damaged(holds.error().text + (moved ? ", kept as " + kept : "") +
+  log_.damaged(table.error().text + (moved ? ", kept as " + kept : "") +
                "; only observing until `cgphase mode default`");
-  Holds observe(path);
+  OverrideTable observe(path);
   observe.lose();
   (void)observe.save();
   return observe;
@@ -363,7 +363,7 @@ Started<void> Daemon::make_agent() {
                      .gpus = make_gpus(),
                      .store = std::move(history.store), .history_locked = history.locked,
                      .last_written = history.earlier.last_written, .model = *std::move(model),
-                     .holds = load_holds(), .log = &changes_};
+                     .overrides = load_overrides(), .log = &changes_};
   const Agent::Post post = [this](std::function<void()> work) { asio::post(io_, std::move(work)); };
   agent_ = std::make_unique<Agent>(config_, std::move(parts), clock_, post);
   answers_ = std::make_unique<Answers>(
@@ -421,7 +421,7 @@ void Daemon::on_tick() {
   }
   if (now < next_tick_) wait_for_tick(next_tick_);
   else schedule_tick();
-  if (agent_->take_look_request()) tick_out_of_turn();
+  if (agent_->take_tick_request()) tick_out_of_turn();
 }
 
 // In the loop that ticks, so that a loop that hangs is noticed by companion and watchdog.
@@ -502,9 +502,9 @@ void Daemon::await(asio::posix::stream_descriptor& descriptor, std::function<voi
   });
 }
 
-void Daemon::on_guard() {
-  agent_->take_guard_actions();
-  if (agent_->take_look_request()) tick_out_of_turn();
+void Daemon::on_event() {
+  agent_->drain_events();
+  if (agent_->take_tick_request()) tick_out_of_turn();
 }
 
 // Those in turn stay where they are.
@@ -555,8 +555,8 @@ Exit Daemon::run() {
   log_.keys_ignored(config_.warnings);
   if (options_.once) return run_once();
   on_signal();
-  watch(results_, agent_->result_fd(), [this] { agent_->take_results(); });
-  watch(guard_actions_, agent_->guard_fd(), [this] { on_guard(); });
+  watch(results_, agent_->result_fd(), [this] { on_event(); });
+  watch(guard_actions_, agent_->guard_fd(), [this] { on_event(); });
   next_tick_ = clock_.monotonic_now();
   agent_->beat();
   tick();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "cgroupfs/knob_file.h"
 #include "policy/budget/saving.h"
 #include "policy/ceiling.h"
 #include "policy/safety/limit_arithmetic.h"
@@ -19,8 +20,32 @@ namespace {
 // Interval at which the peaks of managed runs are saved.
 constexpr std::chrono::seconds kRunSaveInterval{60};
 
+// Share of the reclaimable cache that is dropped per interval (docs/safety.md).
+constexpr double kReclaimRatio = 0.01;
+constexpr std::chrono::seconds kReclaimInterval{6};
+constexpr double kReclaimPressureRatio = 0.001;
+
 double seconds(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
+}
+
+// Replaces the knobs of `limits` that `found` has.
+void merge(const Limits& found, Limits& limits) {
+  const auto replace = [](const auto& by, auto& value) { value = by ? by : value; };
+  replace(found.cpu_max, limits.cpu_max);
+  replace(found.cpu_max_burst, limits.cpu_max_burst);
+  replace(found.memory_max, limits.memory_max);
+  replace(found.memory_high, limits.memory_high);
+}
+
+// Memory and io pressure are both quiet. Without PSI there is no reason to refuse, and the safety
+// rules have already checked its substitutes.
+bool quiet(const Sample& sample) {
+  const auto calm = [](const PressureLine& line) {
+    return line.avg10_ratio.value_or(0) < kReclaimPressureRatio &&
+           line.avg60_ratio.value_or(0) < kReclaimPressureRatio;
+  };
+  return calm(sample.memory_pressure.some) && calm(sample.io_pressure.some);
 }
 
 // Sorts "/a", "/a/b", "/a-b": a cgroup comes directly before its descendants.
@@ -42,7 +67,7 @@ const std::string& image_of(const ContainerInfo& info) {
 
 struct Pipeline::Container {
   ContainerView view;
-  Care care;
+  ExternalFacts facts;
   std::optional<FeatureExtractor> extractor;
   std::optional<PhaseTracker> tracker;
   std::unique_ptr<Policy> policy;
@@ -77,11 +102,7 @@ struct Pipeline::Container {
   }
 
   void in_force(const Limits& limits) {
-    const auto know = [](const auto& found, auto& known) { known = found ? found : known; };
-    know(limits.cpu_max, view.in_force.cpu_max);
-    know(limits.cpu_max_burst, view.in_force.cpu_max_burst);
-    know(limits.memory_max, view.in_force.memory_max);
-    know(limits.memory_high, view.in_force.memory_high);
+    merge(limits, view.in_force);
     const auto cores = limits.cpu_cores();
     if (cores) lowest_cpu_cores = std::min(cores->value, lowest_cpu_cores.value_or(cores->value));
   }
@@ -125,7 +146,7 @@ std::unique_ptr<Pipeline::Container> Pipeline::make_container(const ContainerInf
   nlohmann::json prior;
   if (admission != admissions_.end()) {
     container->view.mode = admission->second.mode;
-    container->care = admission->second.care;
+    container->facts = admission->second.facts;
     container->view.original = admission->second.original;
     prior = admission->second.prior;
   }
@@ -144,12 +165,8 @@ void Pipeline::set_policy(Container& container, const nlohmann::json& prior) con
 // The run may have begun before this daemon. Its peak is what an earlier daemon saved, else
 // memory.peak, which includes cache.
 void Pipeline::begin_run(Container& container, const Sample& first, MonotonicTime now) const {
-  Limits& original = container.view.original;
-  const Limits told = std::exchange(original, first.limits);
-  if (told.cpu_max) original.cpu_max = told.cpu_max;
-  if (told.cpu_max_burst) original.cpu_max_burst = told.cpu_max_burst;
-  if (told.memory_max) original.memory_max = told.memory_max;
-  if (told.memory_high) original.memory_high = told.memory_high;
+  const Limits leased = std::exchange(container.view.original, first.limits);
+  merge(leased, container.view.original);
   container.view.phase_since = now;
   const ContainerInfo& info = container.view.info;
   const auto saved = rails_memory_.runs.peak_bytes(info.id, info.name);
@@ -203,12 +220,6 @@ void Pipeline::set_mode(CgroupId id, Mode mode) {
     found->second->view.mode = mode;
 }
 
-void Pipeline::set_care(CgroupId id, const Care& care) {
-  const auto found = containers_.find(id);
-  if (found != containers_.end()) found->second->care = care;
-  else admissions_[id].care = care;
-}
-
 void Pipeline::set_pin(CgroupId id, const Pin& pin) {
   const auto found = containers_.find(id);
   if (found == containers_.end()) return;
@@ -233,7 +244,25 @@ void Pipeline::find_nested() {
   }
 }
 
-std::vector<Decision> Pipeline::step(const NodeSample& tick) {
+TickOutput Pipeline::step(const TickInput& input) {
+  TickOutput output;
+  for (const FinishedWrite& write : input.writes) finish(write, input.now, output);
+  for (const FastRaise& raise : input.fast_raises)
+    raised(raise.container, raise.resource, raise.reason, raise.before, raise.after, raise.time,
+           AppliedChange::Origin::fast_path, output);
+  for (const RestoredLimits& restored : input.restored) put_back(restored, input.now, output);
+  if (input.other_manager) other_manager_ = *input.other_manager;
+  for (const auto& [id, facts] : input.facts)
+    if (const auto found = containers_.find(id); found != containers_.end())
+      found->second->facts = facts;
+  if (input.sample != nullptr) step_sample(input, output);
+  drain_outcomes(input, output);
+  return output;
+}
+
+void Pipeline::step_sample(const TickInput& input, TickOutput& output) {
+  const NodeSample& tick = *input.sample;
+  observe_writes(input);
   if (rails_memory_.follow_clock(tick.wall_time)) rails_news_ = true;
   for (const CgroupId& id : tick.vanished) {
     const auto found = containers_.find(id);
@@ -242,6 +271,9 @@ std::vector<Decision> Pipeline::step(const NodeSample& tick) {
     for (Outcome& outcome : found->second->rails.take_outcomes())
       outcomes_.push_back(std::move(outcome));
     remember(*found->second, tick);
+    totals_.saved_core_seconds += found->second->view.saved_core_seconds;
+    totals_.saved_byte_seconds += found->second->view.saved_byte_seconds;
+    foreign_writes_.forget(id);
     containers_.erase(found);
     std::erase_if(pending_, [&](const auto& entry) { return entry.second.container == id; });
   }
@@ -253,20 +285,58 @@ std::vector<Decision> Pipeline::step(const NodeSample& tick) {
   for (const auto& [id, granted] : tick.granted)
     if (const auto found = containers_.find(id); found != containers_.end())
       found->second->granted = granted;
-  std::vector<Decision> decisions;
   // Both ascend, and most containers have a sample, so the search is rarely needed.
   auto at = containers_.begin();
   for (const Sample& sample : tick.containers) {
     if (at == containers_.end() || at->first != sample.id) at = containers_.find(sample.id);
     CHECK_INVARIANT(at != containers_.end());  // the sampler reports a container before its first
                                                // sample
-    step_container(*at->second, sample, tick, decisions);
+    step_container(*at->second, sample, tick, output.decisions);
     ++at;
   }
   save_runs(tick.time);
-  for (const Decision& decision : decisions)
+  for (const Decision& decision : output.decisions) {
     if (decision.verdict == Verdict::allowed) pending_[decision.decision_id] = decision;
-  return decisions;
+    else if (std::string writer = writer_of(decision); !writer.empty())
+      output.writers[decision.decision_id] = std::move(writer);
+  }
+  reclaim_cache(tick.time, output);
+  totals_.ticks += 1;
+}
+
+void Pipeline::observe_writes(const TickInput& input) {
+  if (input.limit_writes.empty() && !foreign_writes_.waits()) return;
+  std::vector<ForeignWrites::Reading> readings;
+  for (const Sample& sample : input.sample->containers)
+    if (const ContainerView* view = find(sample.id))
+      readings.push_back({sample.id, &view->sample.limits, &sample.limits});
+  foreign_writes_.observe(input.limit_writes, readings, input.sample->time);
+}
+
+// Who wrote the limit that blocks this decision. A write from before the block can have begun does
+// not count.
+std::string Pipeline::writer_of(const Decision& decision) const {
+  constexpr std::array kBlockedByWrite = {Verdict::standing_down, Verdict::silently_reverted,
+                                          Verdict::rival};
+  if (std::ranges::find(kBlockedByWrite, decision.verdict) == kBlockedByWrite.end()) return {};
+  const auto longest = std::max<std::chrono::nanoseconds>(config_.rails.stand_down,
+                                                          config_.rails.rival_pause);
+  return foreign_writes_.writer(decision.container, decision.old_limits, decision.time - longest);
+}
+
+// memory.reclaim leaves no state behind, so it is a safe way to drop a little cache at a time
+// (docs/safety.md).
+void Pipeline::reclaim_cache(MonotonicTime now, TickOutput& output) {
+  if (now < next_reclaim_) return;
+  next_reclaim_ = now + kReclaimInterval;
+  for (const auto& [id, container] : containers_) {
+    const ContainerView& view = container->view;
+    if (view.mode != Mode::enforce || view.memory_holding != Verdict::cache_in_way) continue;
+    const Counter inactive = view.sample.memory.inactive_file_bytes;
+    const auto bytes = static_cast<std::uint64_t>(
+        static_cast<double>(inactive.value_or(0)) * kReclaimRatio) / kPageBytes * kPageBytes;
+    if (bytes > 0 && quiet(view.sample)) output.reclaims.push_back({id, Bytes{bytes}});
+  }
 }
 
 namespace {
@@ -386,10 +456,10 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
       .time = tick.time, .interval_seconds = interval_seconds, .sample = &sample,
       .previous = first ? nullptr : &view.sample, .gap = gap, .phase = view.phase,
       .owner = view.info.owner,
-      .mode = view.mode, .hands_off = hands_off_ || !view.info.hands_off.empty(),
+      .mode = view.mode, .hands_off = other_manager_ || !view.info.hands_off.empty(),
       .manage_unlimited = config_.manage_unlimited,
-      .larger_margin = container.care.larger_margin, .gpu = container.care.gpu,
-      .gpu_ruled_out = container.care.gpu_ruled_out,
+      .larger_margin = container.facts.larger_margin, .gpu = container.facts.gpu,
+      .gpu_ruled_out = container.facts.gpu_ruled_out,
       .original = view.original, .host = room,
       .model_step_seconds = engine_ ? engine_->model().step_seconds : seconds(config_.interval),
       .sampling_seconds = seconds(config_.interval),
@@ -415,16 +485,21 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
   if (!container.rails.predates_write(tick.time)) container.in_force(sample.limits);
 }
 
-void Pipeline::written(std::uint64_t decision_id, WriteEnd end, const Limits& in_force,
-                       MonotonicTime time) {
-  const auto found = pending_.find(decision_id);
-  if (found == pending_.end()) return;  // its container was removed meanwhile
-  const Decision decision = found->second;
+void Pipeline::finish(const FinishedWrite& write, MonotonicTime now, TickOutput& output) {
+  const auto found = pending_.find(write.decision_id);
+  const bool known = found != pending_.end();  // else its container was removed meanwhile
+  const bool raise = known && found->second.direction == Direction::raise;
+  if (write.end == WriteEnd::failed) totals_.writes_failed += 1;
+  if (write.end == WriteEnd::done) ++(raise ? totals_.writes_up : totals_.writes_down);
+  if (!known) return;
+  const Decision decision = std::move(found->second);
   pending_.erase(found);
   const auto container = containers_.find(decision.container);
   if (container == containers_.end()) return;
-  container->second->in_force(in_force);
-  container->second->rails.written(decision, end, in_force, time);
+  if (write.end == WriteEnd::done)
+    output.applied.push_back({AppliedChange::Origin::decision, decision, write.in_force});
+  container->second->in_force(write.in_force);
+  container->second->rails.written(decision, write.end, write.in_force, now);
 }
 
 void Pipeline::take_earlier(const RailsMemory& earlier, WallTime now) {
@@ -433,32 +508,60 @@ void Pipeline::take_earlier(const RailsMemory& earlier, WallTime now) {
   for (auto& [id, container] : containers_) container->sent_quarantines = false;
 }
 
-Decision Pipeline::guard_raised(CgroupId id, Resource resource, Reason reason,
-                                const Limits& in_force, MonotonicTime time) {
+void Pipeline::raised(CgroupId id, Resource resource, Reason reason, const Limits& before,
+                      const Limits& after, MonotonicTime time, AppliedChange::Origin origin,
+                      TickOutput& output) {
+  const auto found = containers_.find(id);
+  if (found == containers_.end()) return;
+  const ContainerView& view = found->second->view;
   Decision decision{.decision_id = next_decision_id_++, .time = time, .container = id,
                     .resource = resource, .direction = Direction::raise,
-                    .new_limits = in_force, .reason = reason};
-  const auto found = containers_.find(id);
-  if (found == containers_.end()) return decision;
-  const ContainerView& view = found->second->view;
-  decision.old_limits = view.in_force;
-  decision.phase = view.phase;
-  // Values of the last tick, like the evidence.
+                    .old_limits = view.in_force, .new_limits = view.in_force, .reason = reason,
+                    .phase = view.phase, .evidence = evidence_of(view.sample)};
+  merge(after, decision.new_limits);
+  // Use is a value of the last sample, like the evidence.
   decision.usage = resource == Resource::cpu
                        ? view.cpu_cores.value_or(0)
                        : static_cast<double>(view.memory_need.value_or(Bytes{}).value);
-  decision.evidence = evidence_of(view.sample);
-  found->second->in_force(in_force);
-  found->second->rails.written(decision, WriteEnd::done, in_force, time);
-  return decision;
+  found->second->in_force(decision.new_limits);
+  found->second->rails.written(decision, WriteEnd::done, decision.new_limits, time);
+  merge(before, decision.old_limits);
+  totals_.writes_up += 1;
+  Limits in_force = decision.new_limits;
+  output.applied.push_back({origin, std::move(decision), std::move(in_force)});
 }
 
-std::vector<Outcome> Pipeline::take_outcomes() {
-  std::vector<Outcome> outcomes = std::exchange(outcomes_, {});
+// One resource after the other, so that each decision says what was in force before.
+void Pipeline::put_back(const RestoredLimits& restored, MonotonicTime now, TickOutput& output) {
+  const ContainerView* view = find(restored.container);
+  if (view == nullptr) return;
+  const auto left = [&](Knob knob) {
+    return std::ranges::find(restored.left, knob) != restored.left.end();
+  };
+  for (const Resource resource : {Resource::cpu, Resource::memory}) {
+    if (is_original(view->in_force, view->original, resource)) continue;
+    if (left(resource == Resource::cpu ? Knob::cpu_max : Knob::memory_high)) continue;
+    Limits originals = view->in_force;
+    for (const Knob knob : kKnobs)
+      if (resource_of(knob) == resource && !left(knob)) copy_knob(knob, view->original, originals);
+    raised(restored.container, resource, restored.reason, {}, originals, now,
+           AppliedChange::Origin::restore, output);
+  }
+}
+
+// The safety rules conclude that a write failed; the writer knows why.
+void Pipeline::drain_outcomes(const TickInput& input, TickOutput& output) {
+  output.outcomes = std::exchange(outcomes_, {});
   for (auto& [id, container] : containers_)
     for (Outcome& outcome : container->rails.take_outcomes())
-      outcomes.push_back(std::move(outcome));
-  return outcomes;
+      output.outcomes.push_back(std::move(outcome));
+  for (Outcome& outcome : output.outcomes) {
+    const auto write =
+        std::ranges::find(input.writes, outcome.decision_id, &FinishedWrite::decision_id);
+    if (outcome.kind == OutcomeKind::write_failed && write != input.writes.end())
+      outcome.detail = write->error;
+    if (outcome.kind == OutcomeKind::trial_reverted) totals_.trials_reverted += 1;
+  }
 }
 
 const ContainerView* Pipeline::find(CgroupId id) const {

@@ -1,6 +1,6 @@
-// The pipeline turns one tick of raw readings into decisions. It is pure: no clock, no files, no
-// logging, no unordered iteration. The daemon, replay, property tests and benchmarks use the same
-// class. The same ticks give the same decisions, byte for byte, on every machine.
+// The core turns everything that happened since the last turn into decisions. It is pure: no clock,
+// no files, no logging, no unordered iteration. The daemon, replay, property tests and benchmarks
+// drive the same class. The same inputs give the same outputs, byte for byte, on every machine.
 #pragma once
 
 #include <chrono>
@@ -15,6 +15,8 @@
 
 #include "base/result.h"
 #include "collectors/sample.h"
+#include "core/foreign_writes.h"
+#include "core/tick.h"
 #include "model/feature_extractor.h"
 #include "model/phase_tracker.h"
 #include "policy/decision.h"
@@ -47,17 +49,11 @@ struct PipelineConfig {
 // The name under which runs of the same program share what they learned: the image, else the name.
 const std::string& image_of(const ContainerInfo& info);
 
-// Facts about a container that the samples do not contain. They may change.
-struct Care {
-  bool larger_margin = false, gpu = false;  // as in RailInput
-  std::optional<MonotonicTime> gpu_ruled_out;
-};
-
 // The initial state of a container, from the driver.
 struct Admission {
   Mode mode = Mode::observe;
   nlohmann::json prior;  // learned by earlier runs of its image; null: none
-  Care care = {};        // set by set_care()
+  ExternalFacts facts = {};
   Limits original = {};  // knobs that already have a value of ours; others come from the first
                          // sample
 };
@@ -109,13 +105,8 @@ class Pipeline {
   // observed.
   void admit(CgroupId id, Admission admission);
   void set_mode(CgroupId id, Mode mode);
-  // Call it after admit(), before or after the first sample.
-  void set_care(CgroupId id, const Care& care);
   // Takes effect in the next step and lasts as long as the container.
   void set_pin(CgroupId id, const Pin& pin);
-  // Another manager sets limits on this host: nothing is lowered, and lowered limits are raised
-  // again.
-  void set_hands_off(bool hands_off) { hands_off_ = hands_off; }
   // Uses another model from the next step on; null: no phases. Statistics per phase of the old
   // model are dropped, so no limit is lowered before enough is known again. All other state of a
   // container (original, trials, cooldowns, savings) stays. admit() supplies a prior.
@@ -126,16 +117,18 @@ class Pipeline {
     rails_ = std::make_shared<const RailsConfig>(rails);
   }
 
-  // Processes one tick; times must ascend. Write the decisions with verdict `allowed`. The others
-  // are only for the journal.
-  std::vector<Decision> step(const NodeSample& tick);
+  // One turn; times must ascend. While another manager sets limits on the host, nothing is lowered,
+  // and lowered limits are raised again.
+  TickOutput step(const TickInput& input);
+  // A turn with a sample only.
+  TickOutput step(const NodeSample& sample) { return step(TickInput{.sample = &sample}); }
 
-  // Reports the result of an allowed decision, and a raise that the fast path made by itself.
-  void written(std::uint64_t decision_id, WriteEnd end, const Limits& in_force,
-               MonotonicTime time);
-  Decision guard_raised(CgroupId id, Resource resource, Reason reason, const Limits& in_force,
-                        MonotonicTime time);
-  std::vector<Outcome> take_outcomes();
+  // Sums since the start.
+  struct Totals {
+    std::uint64_t ticks = 0, writes_up = 0, writes_down = 0, trials_reverted = 0, writes_failed = 0;
+    double saved_core_seconds = 0, saved_byte_seconds = 0;  // of removed containers
+  };
+  const Totals& totals() const { return totals_; }
 
   // In ascending order of CgroupId. Valid until the next step().
   const ContainerView* find(CgroupId id) const;
@@ -166,8 +159,19 @@ class Pipeline {
   void save_runs(MonotonicTime now);
   // Stores what must outlive the container: OOMs and quarantines.
   void remember(Container& container, const NodeSample& tick);
+  void finish(const FinishedWrite& write, MonotonicTime now, TickOutput& output);
+  void put_back(const RestoredLimits& restored, MonotonicTime now, TickOutput& output);
+  // Records that a limit was raised outside of a decision.
+  void raised(CgroupId id, Resource resource, Reason reason, const Limits& before,
+              const Limits& after, MonotonicTime time, AppliedChange::Origin origin,
+              TickOutput& output);
+  void step_sample(const TickInput& input, TickOutput& output);
   void step_container(Container& container, const Sample& sample, const NodeSample& tick,
                       std::vector<Decision>& decisions);
+  void observe_writes(const TickInput& input);
+  std::string writer_of(const Decision& decision) const;
+  void reclaim_cache(MonotonicTime now, TickOutput& output);
+  void drain_outcomes(const TickInput& input, TickOutput& output);
 
   PipelineConfig config_;
   std::shared_ptr<const RailsConfig> rails_;  // config_.rails, shared by the containers
@@ -177,11 +181,14 @@ class Pipeline {
   std::map<CgroupId, Admission> admissions_;  // of containers without a sample
   std::map<std::uint64_t, Decision> pending_; // allowed, not yet reported by the writer
   std::vector<Outcome> outcomes_;             // of removed containers
+  ForeignWrites foreign_writes_;
+  MonotonicTime next_reclaim_;
+  Totals totals_;
   HostBudget budget_;
   RailsMemory rails_memory_;
   bool rails_news_ = false;
   MonotonicTime next_run_save_;
-  bool hands_off_ = false;
+  bool other_manager_ = false;
   std::uint64_t next_decision_id_;
 };
 

@@ -19,6 +19,17 @@ enum class Mode : std::uint8_t { observe, advise, enforce };
 
 enum class Resource : std::uint8_t { cpu, memory };
 
+constexpr Resource resource_of(Knob knob) {
+  switch (knob) {
+    case Knob::cpu_max:
+    case Knob::cpu_max_burst:
+    case Knob::cpu_weight: return Resource::cpu;
+    case Knob::memory_max:
+    case Knob::memory_high: return Resource::memory;
+  }
+  return Resource::cpu;
+}
+
 // Why a limit should change. Text for people is made from it by the front ends.
 enum class Reason : std::uint8_t {
   phase_statistics,     // lowered to the need of this phase

@@ -18,19 +18,6 @@
 
 namespace cgphase {
 
-// A write of another process to a limit file, as the kernel saw it begin. The write may have
-// failed. Texts are foreign bytes.
-struct LimitWrite {
-  MonotonicTime time;
-  std::uint64_t directory = 0;  // the inode of CgroupId: the cgroup of the file
-  std::string file;             // "memory.max", "cpu.max" or "cpu.max.burst"
-  std::string value;            // without white space around it; its first 43 bytes
-  pid_t pid = 0;                // of the writing process, in the initial pid namespace
-  std::string command;          // its comm
-  std::uint64_t writer_cgroup = 0;  // inode of the writer's cgroup
-  CgroupPath writer_path;           // of that cgroup; empty if it is gone or unknown
-};
-
 // An action of a program in a watched container.
 struct ProgramAct {
   // Reads of cpu.max and memory.high. `untold`: more actions happened than are reported.

@@ -132,10 +132,12 @@ class RailedRun {
                     .appeared = {}, .vanished = {}, .containers = {}};
     if (index == 0) tick.appeared.push_back(container());
     tick.containers.push_back(kernel_.sample(index, cpu_.backlog()));
-    for (const Decision& decision : pipeline_.step(tick)) {
+    for (const Decision& decision : pipeline_.step(tick).decisions) {
       if (decision.verdict != Verdict::allowed) continue;
       write(decision);
-      pipeline_.written(decision.decision_id, WriteEnd::done, kernel_.limits(), row.time);
+      (void)pipeline_.step({.now = row.time,
+                            .writes = {{decision.decision_id, WriteEnd::done, kernel_.limits(),
+                                        {}}}});
     }
   }
 
@@ -148,7 +150,9 @@ class RailedRun {
   }
 
   void tell_raised(Resource resource, Reason reason, MonotonicTime time) {
-    pipeline_.guard_raised(kContainer, resource, reason, kernel_.limits(), time);
+    (void)pipeline_.step({.fast_raises = {{.container = kContainer, .resource = resource,
+                                           .reason = reason, .before = {},
+                                           .after = kernel_.limits(), .time = time}}});
   }
 
   void write(const Decision& decision) {

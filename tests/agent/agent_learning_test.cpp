@@ -247,9 +247,9 @@ TEST_CASE("without a history what is journaled does not pile up") {
   AgentWorld world;
   REQUIRE(world.run_until_lowered());
   world.run(2);
-  CHECK_FALSE(world.agent->recent_decisions().empty());
-  CHECK(world.agent->unsaved_decisions().empty());
-  CHECK(world.agent->unsaved_outcomes().empty());
+  CHECK_FALSE(world.agent->journal().recent_decisions().empty());
+  CHECK(world.agent->journal().unsaved_decisions().empty());
+  CHECK(world.agent->journal().unsaved_outcomes().empty());
 }
 
 TEST_CASE("what a locked history knows takes effect when it is free, and is not overwritten") {

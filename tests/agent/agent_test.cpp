@@ -58,7 +58,7 @@ TEST_CASE("beside another manager of limits everything is the original until it 
   CHECK(world.agent->standing_down() == "the kubelet manages limits here (pid 812)");
   CHECK(world.original());
   CHECK(world.container().mode == Mode::advise);
-  const auto& journal = world.agent->recent_decisions();
+  const auto& journal = world.agent->journal().recent_decisions();
   const auto told = [&](auto matches) { return std::ranges::any_of(journal, matches); };
   CHECK(told([](const JournalDecision& entry) {
     return entry.decision.reason == Reason::another_manager;
@@ -117,7 +117,8 @@ TEST_CASE("a container that opens a GPU gets its quota back, and keeps it until 
   world.run(62);  // a look a minute
   CHECK(cores() == 1);
   CHECK(world.container().cpu_holding == Verdict::gpu_container);
-  CHECK(std::ranges::any_of(world.agent->recent_decisions(), [](const JournalDecision& entry) {
+  const auto& decisions = world.agent->journal().recent_decisions();
+  CHECK(std::ranges::any_of(decisions, [](const JournalDecision& entry) {
     return entry.decision.reason == Reason::gpu_seen;
   }));
   world.tree.remove("/proc/77/fd/9");
@@ -190,7 +191,7 @@ TEST_CASE("a pause outlives the container and the daemon, until it is taken back
   world.run(3);
   world.agent->set_paused(world.container().info.id, true);
   world.restart_container();
-  CHECK(world.agent->paused(world.container().info));
+  CHECK(world.agent->overrides().paused(world.container().info));
   CHECK(world.container().mode == Mode::observe);
   world.start();
   world.run(3);
@@ -265,7 +266,7 @@ TEST_CASE("a pause that cannot be stored holds all the same, is told, and is sto
   std::filesystem::remove(world.tree.root() + "/holds.json");
   world.run(10);
   CHECK(world.agent->degraded().empty());
-  CHECK(Holds::load(world.tree.root() + "/holds.json")->of(world.container().info).paused);
+  CHECK(OverrideTable::load(world.tree.root() + "/holds.json")->of(world.container().info).paused);
 }
 
 TEST_CASE("a reload while there is no companion does not end the mode") {

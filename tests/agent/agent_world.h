@@ -41,6 +41,11 @@ inline Config quick_config(const FakeTree& tree) {
   return config;
 }
 
+// The overrides that an earlier agent saved below this tree.
+inline OverrideTable saved_overrides(const FakeTree& tree) {
+  return OverrideTable::load(tree.root() + "/holds.json").value();
+}
+
 inline constexpr const char* kCpuMax = "100000 100000\n";
 inline constexpr const char* kMemoryMax = "1073741824\n";
 inline constexpr const char* kMemoryHigh = "max\n";
@@ -161,7 +166,7 @@ class AgentWorld {
                                .gpus = std::move(told_gpus),
                                .store = std::move(store), .history_locked = history_locked,
                                .model = {.engine = small_engine()},
-                               .holds = Holds::load(tree.root() + "/holds.json").value(),
+                               .overrides = saved_overrides(tree),
                                .log = &change_log},
                   clock, [this, inline_posts](std::function<void()> work) {
                     if (inline_posts) return work();

@@ -57,7 +57,7 @@ class AskedAgent {
                                                                              config.proc_root),
                                .store = std::make_unique<StoreThread>(std::move(*store)),
                                .model = {.engine = small_engine()},
-                               .holds = Holds::load(tree.root() + "/holds.json").value()},
+                               .overrides = saved_overrides(tree)},
                   clock, post());
     answers.emplace(*agent, clock, post(), Answers::Facts{});
   }

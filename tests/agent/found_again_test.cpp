@@ -48,7 +48,7 @@ struct FoundAgain {
             .kernel_writer = writer.get(),
             .gpu_looks = std::make_unique<InlineGpuLooks>(tree.root(), config.proc_root),
             .model = {.engine = small_engine()},
-            .holds = Holds::load(tree.root() + "/holds.json").value()},
+            .overrides = OverrideTable::load(tree.root() + "/holds.json").value()},
         clock, [](std::function<void()> work) { work(); });
   }
 
@@ -84,7 +84,7 @@ TEST_CASE("what was lowered before a container was found again goes back, and is
     CHECK(world.container().cpu_holding != Verdict::silently_reverted);
   }
   CHECK(world.leases->held().empty());
-  CHECK(world.agent->recent_decisions().empty());
+  CHECK(world.agent->journal().recent_decisions().empty());
 }
 
 TEST_CASE("what somebody set while a container was lost from sight is its original") {
@@ -94,5 +94,5 @@ TEST_CASE("what somebody set while a container was lost from sight is its origin
   CHECK(world.file() == "300000 100000\n");
   CHECK(world.container().original.cpu_max == CpuMax{Microseconds{300'000}, Microseconds{100'000}});
   CHECK(world.leases->held().empty());
-  CHECK(world.agent->recent_decisions().empty());
+  CHECK(world.agent->journal().recent_decisions().empty());
 }

@@ -28,7 +28,7 @@ TEST_CASE("a reload gives the guard its numbers") {
               Agent::Parts{.sampler = NodeSampler::open({.cgroup_root = tree.root()}).value(),
                            .pipeline = Pipeline::create({.policy = "hold"}, nullptr).value(),
                            .guard = guard.get(),
-                           .holds = Holds::load(tree.root() + "/holds.json").value()},
+                           .overrides = OverrideTable::load(tree.root() + "/holds.json").value()},
               clock, [](std::function<void()> work) { work(); });
   config.rails.cpu_raise_factor = 1.5;
   CHECK(agent.reload(config).empty());

@@ -54,7 +54,7 @@ class Host {
     return config;
   }
 
-  std::vector<Decision> step(double cores, seconds elapsed = seconds(1)) {
+  const std::vector<Decision>& step(double cores, seconds elapsed = seconds(1)) {
     if (started_) {
       tick_.time += elapsed;
       tick_.wall_time += elapsed;
@@ -63,18 +63,22 @@ class Host {
       *sample_.cpu.nr_periods += 10;
     }
     tick_.containers = {sample_};
-    std::vector<Decision> decisions = pipeline.step(tick_);
+    next.now = tick_.time;
+    next.sample = &tick_;
+    last = pipeline.step(std::exchange(next, {}));
+    const std::vector<Decision>& decisions = last.decisions;
     tick_.appeared.clear();
     started_ = true;
     for (const Decision& decision : decisions) {
-      if (decision.verdict != Verdict::allowed) continue;
+      if (decision.verdict != Verdict::allowed || !writes) continue;
       // Both resources may change in one tick; each decision carries its own.
       if (decision.resource == Resource::cpu) sample_.limits.cpu_max = decision.new_limits.cpu_max;
       else sample_.limits.memory_high = decision.new_limits.memory_high;
-      pipeline.written(decision.decision_id, WriteEnd::done, sample_.limits, tick_.time);
+      (void)pipeline.step({.now = tick_.time, .writes = {{decision.decision_id, WriteEnd::done,
+                                                           sample_.limits, {}}}});
       if (decision.direction == Direction::lower) lowered = true;
     }
-    return decisions;
+    return last.decisions;
   }
   void vanish() {
     tick_.time += seconds(1);
@@ -111,8 +115,21 @@ class Host {
   }
   const Limits& limits() const { return sample_.limits; }
 
+  // A raise by the fast path to `after`, which the file then has.
+  FastRaise raise_fast(const Limits& after) {
+    FastRaise raise{.container = kId, .resource = Resource::cpu, .reason = Reason::throttled,
+                    .before = {.cpu_max = sample_.limits.cpu_max},
+                    .after = {.cpu_max = after.cpu_max}, .time = tick_.time};
+    sample_.limits.cpu_max = after.cpu_max;
+    return raise;
+  }
+  MonotonicTime now() const { return tick_.time; }
+
   Pipeline pipeline;
+  TickInput next;       // events that the next step takes with its sample
+  TickOutput last;      // of the last step()
   bool lowered = false;
+  bool writes = true;   // false: the test writes the decisions
 
  private:
   Sample sample_;

@@ -196,24 +196,10 @@ TEST_CASE("a removed container is forgotten, and a late result for it is ignored
   host.vanish();
   CHECK(host.pipeline.find(kId) == nullptr);
   CHECK(host.pipeline.containers().empty());
-  host.pipeline.written(1, WriteEnd::done, {}, MonotonicTime(seconds(200)));
+  const TickOutput output = host.pipeline.step({.now = MonotonicTime(seconds(200)),
+                                                .writes = {{1, WriteEnd::done, {}, {}}}});
+  CHECK(output.applied.empty());
   CHECK(host.pipeline.learned(kId).is_null());
-}
-
-TEST_CASE("a raise by the fast path is a separate decision and counts as an event") {
-  Host host;
-  host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
-  for (int tick = 0; tick < 200 && !host.lowered; ++tick) host.step(0.1);
-  REQUIRE(host.lowered);
-  const Limits original = host.pipeline.find(kId)->original;
-  const Decision decision = host.pipeline.guard_raised(kId, Resource::cpu, Reason::throttled,
-                                                       original, MonotonicTime(seconds(400)));
-  CHECK(decision.direction == Direction::raise);
-  CHECK(decision.reason == Reason::throttled);
-  CHECK(decision.new_limits == original);
-  CHECK(decision.usage == doctest::Approx(0.1));
-  CHECK(host.pipeline.guard_raised(kId, Resource::memory, Reason::headroom, original,
-                                   MonotonicTime(seconds(401))).usage == 200.0 * kMiB);
 }
 
 TEST_CASE("nested savings count once, and only if the outer container has no limit") {

@@ -275,7 +275,7 @@ void World::drive_agent() {
     if (kill_switch_) kill_switch_seen_ = true;
     next_beat_ns_ = time_ns() + kBeat;
   }
-  agent.take_guard_actions();
+  agent.drain_events();
   if (time_ns() < next_tick_ns_) return;
   next_tick_ns_ = time_ns() + kSecond;
   if (lost_ticks_ > 0) {
@@ -308,7 +308,7 @@ void World::judge_gpus() {
 void World::judge_memory_events() {
   // A value that cannot be read counts as such an event.
   if (scenario_.faults.one_in != 0 || scenario_.faults.at_call != 0) return;
-  const auto& recent = daemon_->agent().recent_decisions();
+  const auto& recent = daemon_->agent().journal().recent_decisions();
   const std::uint64_t judged = judged_decision_;
   for (auto entry = recent.rbegin(); entry != recent.rend(); ++entry) {
     const Decision& decision = entry->decision;
@@ -357,7 +357,7 @@ void World::judge_blame() {
         laws_.violate(std::string("another original of ") + file_name(knob) + whose);
     }
   }
-  for (const JournalOutcome& one : daemon_->agent().recent_outcomes())
+  for (const JournalOutcome& one : daemon_->agent().journal().recent_outcomes())
     if (one.outcome.detail == "another writer changed the limit")
       laws_.violate("a trial ended by a foreign change, although nobody else writes: decision " +
                     std::to_string(one.outcome.decision_id));
@@ -396,7 +396,7 @@ void World::judge_journal() {
   StoreThread* const store = daemon_->agent().store();
   if (store == nullptr) return;
   if (!disk_works_) change_disk();
-  const auto recent = daemon_->agent().recent_decisions();
+  const auto recent = daemon_->agent().journal().recent_decisions();
   std::set<std::uint64_t> stored;
   const Status ended = daemon_->agent().store_all();
   if (!ended) return laws_.violate("the history is lost: " + ended.error().text);

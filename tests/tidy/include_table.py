@@ -41,7 +41,7 @@ FOLDERS = {
     "control/fast_path": "base cgroupfs control control/lease",
     "control/writer": "base cgroupfs control control/lease control/fast_path",
     "storage": "base cgroupfs",
-    "core": "base model policy policy/budget policy/safety",
+    "core": "base cgroupfs model policy policy/budget policy/safety",
     "protocol": "base",
     "agent/config": "base policy policy/safety",
     "agent/server": "base protocol",

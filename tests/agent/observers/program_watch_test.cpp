@@ -11,6 +11,7 @@
 #include "tests/collectors/fake_tree.h"
 
 using namespace cgphase;
+using namespace cgphase::test;
 using std::chrono::seconds;
 
 namespace {

@@ -72,12 +72,12 @@ TEST_CASE("a name is no permission for a container that an ordinary user could g
   (void)world.agent->set_mode(world.container().info.id, Mode::enforce);
   ContainerInfo imposter = world.container().info;
   imposter.id.inode += 1;
-  CHECK(world.agent->asked_mode(imposter) == Mode::enforce);
+  CHECK(world.agent->overrides().asked_mode(imposter) == Mode::enforce);
   imposter.made_by_root = false;
-  CHECK(world.agent->asked_mode(imposter) == Mode::observe);
-  CHECK_FALSE(world.agent->own_mode(imposter));
-  CHECK_FALSE(world.agent->kept_by_name(imposter, Mode::enforce));
-  CHECK(world.agent->kept_by_name(imposter, Mode::observe));
+  CHECK(world.agent->overrides().asked_mode(imposter) == Mode::observe);
+  CHECK_FALSE(world.agent->overrides().own_mode(imposter));
+  CHECK_FALSE(world.agent->overrides().kept_by_name(imposter, Mode::enforce));
+  CHECK(world.agent->overrides().kept_by_name(imposter, Mode::observe));
 }
 
 TEST_CASE("a name takes away from every container that has it") {
@@ -87,7 +87,7 @@ TEST_CASE("a name takes away from every container that has it") {
   ContainerInfo other = world.container().info;
   other.id.inode += 1;
   other.made_by_root = false;
-  CHECK(world.agent->asked_mode(other) == Mode::observe);
+  CHECK(world.agent->overrides().asked_mode(other) == Mode::observe);
 }
 
 TEST_CASE("a container that belongs to somebody else is at most advised, whatever its name") {
@@ -96,7 +96,7 @@ TEST_CASE("a container that belongs to somebody else is at most advised, whateve
   (void)world.agent->set_mode(world.container().info.id, Mode::enforce);
   ContainerInfo owned = world.container().info;
   owned.hands_off = "the kubelet manages it";
-  CHECK(world.agent->asked_mode(owned) == Mode::advise);
+  CHECK(world.agent->overrides().asked_mode(owned) == Mode::advise);
 }
 
 TEST_CASE("a host at observe is the ceiling, and modes of containers come back after it") {
@@ -160,7 +160,8 @@ TEST_CASE("a host held at observe stays so after a restart, and says so until it
   CHECK(tells(world, "`cgphase mode enforce`"));
   (void)world.agent->set_mode(Mode::enforce);
   CHECK(world.agent->degraded().empty());
-  CHECK_FALSE(world.agent->holds().host().in_force());  // no more than the configuration says
+  // No more than the configuration says.
+  CHECK_FALSE(world.agent->overrides().table().host().in_force());
   world.start();
   world.run(3);
   CHECK(world.container().mode == Mode::enforce);
@@ -175,12 +176,12 @@ TEST_CASE("a reload keeps the mode of the host, and one with another mode in the
   world.config.mode = Mode::enforce;
   CHECK(world.agent->reload(world.config).empty());
   CHECK(world.agent->config().mode == Mode::enforce);
-  CHECK_FALSE(world.agent->holds().host().in_force());
+  CHECK_FALSE(world.agent->overrides().table().host().in_force());
 }
 
 TEST_CASE("a damaged record enforces nothing, holds over reloads, and status says how to end it") {
   AgentWorld world;
-  Holds lost(world.tree.root() + "/holds.json");
+  OverrideTable lost(world.tree.root() + "/holds.json");
   lost.lose();
   REQUIRE(lost.save());
   world.start();
@@ -200,9 +201,9 @@ TEST_CASE("a damaged record enforces nothing, holds over reloads, and status say
 TEST_CASE("one mode more than fits is told, and takes away all the same nothing that was") {
   AgentWorld world;
   observe_only(world);
-  Holds full(world.tree.root() + "/holds.json");
+  OverrideTable full(world.tree.root() + "/holds.json");
   ContainerInfo info;
-  for (std::size_t i = 0; i < Holds::kMostContainers; ++i) {
+  for (std::size_t i = 0; i < OverrideTable::kMostContainers; ++i) {
     info.name = std::to_string(i);
     REQUIRE(full.set(info, {.paused = true, .mode = {}}));
   }
@@ -228,7 +229,7 @@ TEST_CASE("an answer waits for the disk, and at most a second") {
   CHECK(answers.empty());
   world.hand_on();
   CHECK(answers == std::vector<std::string>{""});
-  const auto saved = Holds::load(world.tree.root() + "/holds.json");
+  const auto saved = OverrideTable::load(world.tree.root() + "/holds.json");
   REQUIRE(saved);
   CHECK(saved->of(world.container().info).mode.in_force()->mode == Mode::advise);
   ask();

@@ -1,4 +1,4 @@
-#include "agent/holds.h"
+#include "agent/override_table.h"
 
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -16,16 +16,16 @@ using nlohmann::json;
 // The first version of the file has no "since" and only modes below the configured one.
 constexpr int kFileSchema = 1;
 constexpr std::size_t kMaxFileBytes = std::size_t{4} << 20;
-constexpr std::int64_t kLatestSeconds = 9'000'000'000;  // what WallTime can hold, in nanoseconds
+constexpr std::int64_t kLatestSeconds = 9'000'000'000;  // the range of WallTime, in nanoseconds
 
 std::string key_of(const ContainerInfo& container) {
   return std::string(engine_name(container.engine)) + ":" + escape_name(container.name);
 }
 
 bool empty(const ModeRequest& mode) { return !mode.in_force(); }
-bool empty(const Holds::Hold& hold) { return !hold.paused && empty(hold.mode); }
+bool empty(const Override& one) { return !one.paused && empty(one.mode); }
 
-// An absent or null mode is none. Any other value that is not a mode makes the file damaged.
+// An absent or null mode means no mode. Any other value that is not a mode makes the file damaged.
 bool read_mode(const json& object, const char* key, const char* since, ModeRequest& request) {
   const auto found = object.find(key);
   if (found == object.end() || found->is_null()) return true;
@@ -38,11 +38,11 @@ bool read_mode(const json& object, const char* key, const char* since, ModeReque
   return true;
 }
 
-bool read_hold(const json& object, Holds::Hold& hold) {
-  if (!object.is_object() || !read_mode(object, "mode", "since", hold.mode)) return false;
+bool read_override(const json& object, Override& one) {
+  if (!object.is_object() || !read_mode(object, "mode", "since", one.mode)) return false;
   const auto paused = object.find("paused");
   if (paused == object.end()) return true;
-  hold.paused = paused->is_boolean() && paused->get<bool>();
+  one.paused = paused->is_boolean() && paused->get<bool>();
   return paused->is_boolean();
 }
 
@@ -56,11 +56,11 @@ void write_mode(const ModeRequest& request, const char* key, const char* since, 
 
 }  // namespace
 
-Result<Holds> Holds::load(const std::string& path) {
-  Holds holds(path);
+Result<OverrideTable> OverrideTable::load(const std::string& path) {
+  OverrideTable table(path);
   const Result<std::string> text = read_file(path, kMaxFileBytes);
   if (!text) {
-    if (text.error().kind == ErrorKind::not_found) return holds;
+    if (text.error().kind == ErrorKind::not_found) return table;
     return std::unexpected(text.error());
   }
   const json file = json::parse(*text, nullptr, false);
@@ -69,26 +69,26 @@ Result<Holds> Holds::load(const std::string& path) {
                                               "`cgphase` commands set are lost");
   };
   if (!file.is_object() || file.value("schema", json()) != kFileSchema ||
-      !read_mode(file, "host", "host_since", holds.host_))
+      !read_mode(file, "host", "host_since", table.host_))
     return damaged();
   const json lost = file.value("lost", json(false));
   if (!lost.is_boolean()) return damaged();
-  holds.lost_ = lost.get<bool>();
+  table.lost_ = lost.get<bool>();
   const json containers = file.value("containers", json::object());
   if (!containers.is_object() || containers.size() > kMostContainers) return damaged();
   for (const auto& [key, value] : containers.items())
-    if (!read_hold(value, holds.containers_[key])) return damaged();
-  return holds;
+    if (!read_override(value, table.containers_[key])) return damaged();
+  return table;
 }
 
-Holds::Hold Holds::of(const ContainerInfo& container) const {
+Override OverrideTable::of(const ContainerInfo& container) const {
   const auto found = containers_.find(key_of(container));
-  return found == containers_.end() ? Hold{} : found->second;
+  return found == containers_.end() ? Override{} : found->second;
 }
 
-Status Holds::set(const ContainerInfo& container, const Hold& hold) {
+Status OverrideTable::set(const ContainerInfo& container, const Override& one) {
   const std::string key = key_of(container);
-  if (empty(hold)) {
+  if (empty(one)) {
     containers_.erase(key);
     return {};
   }
@@ -96,38 +96,38 @@ Status Holds::set(const ContainerInfo& container, const Hold& hold) {
     return failure(ErrorKind::invalid,
                    std::to_string(kMostContainers) + " containers have a mode or a pause already; "
                    "take one back with `cgphase mode default NAME` or `cgphase resume NAME`");
-  containers_[key] = hold;
+  containers_[key] = one;
   return {};
 }
 
-std::size_t Holds::forget_modes(const std::string& name) {
+std::size_t OverrideTable::forget_modes(const std::string& name) {
   std::size_t count = 0;
   for (auto entry = containers_.begin(); entry != containers_.end();) {
-    auto& [key, hold] = *entry;
-    const bool meant = key.substr(key.find(':') + 1) == name && !empty(hold.mode);
+    auto& [key, one] = *entry;
+    const bool meant = key.substr(key.find(':') + 1) == name && !empty(one.mode);
     if (meant) {
-      hold.mode = {};
+      one.mode = {};
       ++count;
     }
-    entry = empty(hold) ? containers_.erase(entry) : std::next(entry);
+    entry = empty(one) ? containers_.erase(entry) : std::next(entry);
   }
   return count;
 }
 
-void Holds::lose() {
-  host_ = {.lasting = AskedMode{}, .until_restart = {}};
+void OverrideTable::lose() {
+  host_ = {.lasting = TimedMode{}, .until_restart = {}};
   lost_ = true;
 }
 
-Status Holds::save() const {
+Status OverrideTable::save() const {
   if (path_.empty()) return {};
   json file = {{"schema", kFileSchema}, {"containers", json::object()}};
   write_mode(host_, "host", "host_since", file);
   if (lost_) file["lost"] = true;
-  for (const auto& [key, hold] : containers_) {
-    if (!hold.paused && !hold.mode.lasting) continue;
-    json& one = file["containers"][key] = {{"paused", hold.paused}};
-    write_mode(hold.mode, "mode", "since", one);
+  for (const auto& [key, one] : containers_) {
+    if (!one.paused && !one.mode.lasting) continue;
+    json& entry = file["containers"][key] = {{"paused", one.paused}};
+    write_mode(one.mode, "mode", "since", entry);
   }
   return replace_file(path_, file.dump(1) + "\n", 0640);
 }

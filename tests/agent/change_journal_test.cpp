@@ -17,7 +17,7 @@ TEST_CASE("a write that fails is in the journal with its reason, and nothing cou
   for (int i = 0; i < 300 && world.agent->totals().writes_failed == 0; ++i) world.tick();
   CHECK(world.agent->totals().writes_failed > 0);
   CHECK(world.agent->totals().writes_down == 0);
-  const auto& outcomes = world.agent->recent_outcomes();
+  const auto& outcomes = world.agent->journal().recent_outcomes();
   REQUIRE_FALSE(outcomes.empty());
   CHECK(outcomes.front().outcome.kind == OutcomeKind::write_failed);
   CHECK(outcomes.front().outcome.detail.find("EACCES") != std::string::npos);
@@ -27,8 +27,8 @@ TEST_CASE("what was written is in the journal as it was read back") {
   AgentWorld world;
   REQUIRE(world.run_until_lowered());
   world.run(1);
-  const auto& decisions = world.agent->recent_decisions();
-  const auto& outcomes = world.agent->recent_outcomes();
+  const auto& decisions = world.agent->journal().recent_decisions();
+  const auto& outcomes = world.agent->journal().recent_outcomes();
   REQUIRE_FALSE(outcomes.empty());
   const Outcome& written = outcomes.front().outcome;
   CHECK(written.kind == OutcomeKind::written);
@@ -56,7 +56,7 @@ TEST_CASE("a limit that could not be put back is not journaled as raised, and is
     const auto is_it = [&](const JournalDecision& entry) {
       return entry.decision.reason == Reason::restored && entry.decision.resource == resource;
     };
-    return std::ranges::count_if(world.agent->recent_decisions(), is_it);
+    return std::ranges::count_if(world.agent->journal().recent_decisions(), is_it);
   };
   world.writer->stuck = Knob::memory_high;
   CHECK(world.agent->restore(id).failures.size() == 1);
@@ -104,7 +104,7 @@ TEST_CASE("a hold for somebody else's change is journaled with the writer of it"
   world.write_process(812, "kubelet");  // what it holds back is not for that write
   world.run(60);
   bool stood_down = false, hands_off = false;
-  for (const JournalDecision& entry : world.agent->recent_decisions()) {
+  for (const JournalDecision& entry : world.agent->journal().recent_decisions()) {
     const bool held = entry.decision.verdict == Verdict::standing_down;
     stood_down = stood_down || held;
     hands_off = hands_off || entry.decision.verdict == Verdict::hands_off;
@@ -120,7 +120,7 @@ TEST_CASE("a change of which the kernel did not tell has no writer in the journa
   world.run(1);
   world.tree.write("/test-a/memory.max", "805306368\n");
   world.run(10);
-  const auto& journal = world.agent->recent_decisions();
+  const auto& journal = world.agent->journal().recent_decisions();
   CHECK(std::ranges::any_of(journal, [](const JournalDecision& entry) {
     return entry.decision.verdict == Verdict::standing_down && entry.writer.empty();
   }));
@@ -143,7 +143,7 @@ TEST_CASE("whose write is told where it holds back, not where limits are lowered
     return entry.decision.verdict == Verdict::allowed && before &&
            before->bytes == Bytes{805306368};
   };
-  const auto& journal = world.agent->recent_decisions();
+  const auto& journal = world.agent->journal().recent_decisions();
   for (int i = 0; i < 1200 && std::ranges::none_of(journal, lowered_from_it); ++i) world.tick();
   const auto lowered = std::ranges::find_if(journal, lowered_from_it);
   REQUIRE(lowered != journal.end());
@@ -196,7 +196,8 @@ TEST_CASE("a user whose containers come and go leaves the journal to others" *
   REQUIRE(::chown((world.tree.root() + "/user").c_str(), 1000, 1000) == 0);
   world.start();
   const auto refused_since = [&](std::uint64_t id, CgroupId other) {
-    return std::ranges::count_if(world.agent->recent_decisions(), [&](const JournalDecision& one) {
+    const auto& decisions = world.agent->journal().recent_decisions();
+    return std::ranges::count_if(decisions, [&](const JournalDecision& one) {
       return one.decision.decision_id > id && one.decision.container != other &&
              one.decision.verdict != Verdict::allowed;
     });
@@ -223,9 +224,9 @@ TEST_CASE("a user whose containers come and go leaves the journal to others" *
   CHECK(of_user >= JournalShare::kAtOnce);
   constexpr double kMinutes = kRounds * (kTicks + 1) / 60.0;
   CHECK(of_user <= JournalShare::kAtOnce + JournalShare::kPerMinute * kMinutes + 1);
-  CHECK(world.agent->journal_share().left_out() > 0);
+  CHECK(world.agent->journal().left_out() > 0);
   // Who is not of that user is still told of.
-  const std::uint64_t last = world.agent->recent_decisions().back().decision.decision_id;
+  const std::uint64_t last = world.agent->journal().recent_decisions().back().decision.decision_id;
   world.restart_container();
   world.run(kTicks);
   CHECK(refused_since(last, {}) > 0);

@@ -1,4 +1,4 @@
-#include "agent/observers/foreign_writes.h"
+#include "core/foreign_writes.h"
 
 #include <unistd.h>
 

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "cgroupfs/cgroup_id.h"
 #include "cgroupfs/limits.h"
-#include "collectors/ebpf/probe_source.h"
+#include "collectors/sample.h"
 
 namespace cgphase {
 
@@ -23,7 +23,7 @@ class ForeignWrites {
   // Of one container, the newest; a write that says the same again takes the place of the first.
   static constexpr std::size_t kRemembered = 8;
   // That may be newer than what was read of limits.
-  static constexpr std::size_t kWaiting = ProbeSource::kMostLimitWrites;
+  static constexpr std::size_t kWaiting = 2340;
 
   // A container's limits as they were read, and before that.
   struct Reading {

@@ -1,4 +1,4 @@
-#include "agent/observers/foreign_writes.h"
+#include "core/foreign_writes.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
