@@ -18,7 +18,7 @@ CHECKED_FOLDERS = ("agent/http/", "agent/logging/", "agent/server/", "base/", "b
                    "tests/workloads/")
 
 # A pattern and its replacement. Each pattern catches one use that makes a sentence hard to read,
-# and as few other uses as possible. CONTRIBUTING.md lists them.
+# and as few other uses as possible.
 NEVER = tuple((re.compile(pattern, re.I), advice) for pattern, advice in (
     (r"\b(tells?|told|telling)\b(?! (\w+ ){0,3}apart\b)", "report, print, say"),
     (r"\b(looks?|looked|looking) (at|into|through|on|after)\b", "read, scan, check"),
