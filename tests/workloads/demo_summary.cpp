@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <set>
 
 #include "base/text.h"
+#include "tests/workloads/allocation_meter.h"
 
 namespace cgphase::workloads {
 
@@ -48,9 +50,14 @@ double first_number(const std::string& text) {
 
 void count_changes(const json& managed, ContainerSummary& summary) {
   for (const json& change : managed.at("changes")) {
-    const bool down = first_number(change.at("to").get<std::string>()) <
-                      first_number(change.at("from").get<std::string>());
+    const auto to = change.at("to").get<std::string>();
+    const bool down = first_number(to) < first_number(change.at("from").get<std::string>());
     ++(down ? summary.lowered : summary.raised);
+    if (change.at("knob") == "cpu.max")
+      summary.least_cores = std::min(
+          summary.least_cores, cores_of(to, summary.static_cores).value_or(summary.static_cores));
+    else
+      summary.least_bytes = std::min(summary.least_bytes, first_number(to));
   }
 }
 
@@ -103,6 +110,9 @@ ContainerSummary summarise_container(const std::vector<Round>& rounds, std::size
   const json& first = rounds.at(0).managed.at("containers").at(index);
   summary.name = first.at("name").get<std::string>();
   summary.kind = first.at("kind").get<std::string>();
+  const json& limits = first.at("static");
+  summary.least_cores = summary.static_cores = limits.at("cpu_cores").get<double>();
+  summary.least_bytes = summary.static_bytes = limits.at("memory_bytes").get<double>();
   std::set<char> letters;
   for (const Round& round : rounds) {
     const json& managed = container_of(round.managed, index, summary.name);
@@ -166,25 +176,36 @@ bool all_of(const DemoSummary& summary, Predicate predicate) {
 void judge(const std::vector<Round>& rounds, DemoSummary& summary) {
   using One = const ContainerSummary&;
   auto& list = summary.requirements;
-  list.push_back({summary.containers.size() >= 3, "at least three containers at once"});
-  list.push_back(
-      {all_of(summary, [](One one) { return one.succeeded; }), "every workload finished"});
-  list.push_back({daemon_well(rounds), "the daemon served, answered and stopped cleanly"});
+  list.push_back({summary.containers.size() >= 3, "at least three containers at once",
+                  "fewer than three containers ran"});
+  list.push_back({all_of(summary, [](One one) { return one.succeeded; }), "every workload finished",
+                  "a job did not finish"});
+  list.push_back({daemon_well(rounds), "the daemon served, answered and stopped cleanly",
+                  "the daemon did not answer or did not stop cleanly"});
   list.push_back({summary.policy == "hold" || summary.policy == "sliding" ||
                       all_of(summary, [](One one) { return one.phases_seen > 0; }),
-                  "phases were recognised in every container"});
+                  "phases were recognised in every container",
+                  "cgphase recognised no phase of a job"});
   list.push_back({all_of(summary, [](One one) { return one.lowered > 0; }),
-                  "limits of every container were lowered"});
-  list.push_back({all_of(summary, [](One one) { return one.oom_kills == 0; }), "OOM kills 0"});
+                  "limits of every container were lowered", "cgphase lowered no limit of a job"});
+  list.push_back({all_of(summary, [](One one) { return one.oom_kills == 0; }), "OOM kills 0",
+                  "the kernel killed a process of a job for lack of memory"});
   list.push_back({all_of(summary, [](One one) { return one.work_equal; }),
-                  "the same work with the same results as the unmanaged twin"});
+                  "the same work with the same results as the unmanaged twin",
+                  "a job did other work than it does without cgphase"});
   list.push_back(
       {all_of(summary,
               [](One one) { return one.cpu_ratio > 0 && one.cpu_ratio <= kLargestCpuRatio; }),
-       fmt::format("CPU seconds per unit at most {:.2f} of the twin's", kLargestCpuRatio)});
-  list.push_back({all_of(summary, [](One one) { return one.restored; }), "all originals restored"});
-  list.push_back({summary.cpu_share > 0 && summary.memory_share > 0,
-                  "core-hours and GiB-hours were given back"});
+       fmt::format("CPU seconds per unit at most {:.2f} of the twin's", kLargestCpuRatio),
+       "a job needed much more CPU time than it does without cgphase"});
+  list.push_back({all_of(summary, [](One one) { return one.restored; }), "all originals restored",
+                  "an original limit was not restored"});
+  list.push_back({summary.cpu_share > 0, "core-hours were given back",
+                  "cgphase left no CPU time to other jobs"});
+  list.push_back(
+      {summary.memory_share >= kLeastMemoryShare,
+       fmt::format("at least {:.0f} % of GiB-hours were given back", 100 * kLeastMemoryShare),
+       "cgphase left too little memory to other jobs"});
 }
 
 }  // namespace
@@ -291,20 +312,30 @@ void append_container(const ContainerSummary& one, std::string& text) {
       one.lowered, one.raised, one.restored ? "yes" : "NO", one.knobs_changed_at_stop);
 }
 
-std::string aim_text(const DemoSummary& summary) {
-  double worst = 0;
-  for (const ContainerSummary& one : summary.containers) worst = std::max(worst, one.cpu_ratio);
-  const auto reached = [](bool yes) { return yes ? "reached" : "NOT reached"; };
-  return fmt::format(
-      "  aim: a third of both given back: CPU {}, memory {}\n"
-      "  aim: CPU seconds per unit within {:.2f} of the twin's: {} (largest median {:.3f})\n",
-      reached(summary.cpu_share >= kAimedShare), reached(summary.memory_share >= kAimedShare),
-      kAimedCpuRatio, reached(worst <= kAimedCpuRatio), worst);
+std::string table_row(const std::array<std::string, 8>& cells) {
+  const auto& [job, phases, memory, cores, freed, throttled, kills, restored] = cells;
+  return fmt::format("{:<8}  {:>6}  {:<24}  {:<16}  {:<18}  {:<22}  {:>9}  {}\n", job, phases,
+                     memory, cores, freed, throttled, kills, restored);
+}
+
+double percent(std::uint64_t part, std::uint64_t all) {
+  return all > 0 ? 100 * static_cast<double>(part) / static_cast<double>(all) : 0;
+}
+
+std::string table_row(const ContainerSummary& one) {
+  return table_row(
+      {one.name, std::to_string(one.phases_seen),
+       human_bytes(one.static_bytes) + " -> " + human_bytes(one.least_bytes),
+       fmt::format("{:.2f} -> {:.2f}", one.static_cores, one.least_cores),
+       fmt::format("{:.0f} %, {:.0f} %", 100 * one.memory_share(), 100 * one.cpu_share()),
+       fmt::format("{:.0f} %, {:.0f} %", percent(one.throttled_periods, one.periods),
+                   percent(one.twin_throttled_periods, one.twin_periods)),
+       std::to_string(one.oom_kills), one.restored ? "yes" : "NO"});
 }
 
 }  // namespace
 
-std::string to_text(const DemoSummary& summary, const std::vector<Round>& rounds) {
+std::string to_details(const DemoSummary& summary, const std::vector<Round>& rounds) {
   std::string text = fmt::format("policy {}, seed {}, {} rounds of a managed run and its twin\n",
                                  summary.policy, summary.seed, summary.rounds);
   text +=
@@ -322,11 +353,35 @@ std::string to_text(const DemoSummary& summary, const std::vector<Round>& rounds
       "\ntogether: {:.0f} % of core-hours and {:.0f} % of GiB-hours given back; the "
       "daemon used {:.1f} CPU seconds of the guest\n",
       100 * summary.cpu_share, 100 * summary.memory_share, summary.daemon_cpu_seconds);
-  text += aim_text(summary);
   text += "\nmust hold\n";
   for (const Requirement& one : summary.requirements)
     text += fmt::format("  {}  {}\n", one.held ? "yes" : "NO ", one.text);
   return text;
+}
+
+std::string to_table(const DemoSummary& summary) {
+  std::string text =
+      table_row({"job", "phases", "memory limit, lowest", "cores, lowest", "memory, CPU freed",
+                 "throttled, without", "OOM kills", "restored"});
+  for (const ContainerSummary& one : summary.containers) text += table_row(one);
+  return text;
+}
+
+std::string to_sentence(const DemoSummary& summary) {
+  std::string broken;
+  for (const Requirement& one : summary.requirements)
+    if (!one.held) broken += (broken.empty() ? "" : ", and ") + one.failure;
+  const std::string number =
+      fmt::format("other jobs could have used {:.0f} % of the memory allotted to these jobs",
+                  100 * summary.memory_share);
+  if (!broken.empty()) return fmt::format("The demo failed, because {}; {}.\n", broken, number);
+  return fmt::format("The demo passed: {}, which did the same work as without cgphase.\n", number);
+}
+
+std::string to_progress(const DemoSummary& summary) {
+  return fmt::format(
+      "  Other jobs could have used {:.0f} % of the memory allotted to these jobs.\n",
+      100 * summary.round_memory_shares.back());
 }
 
 nlohmann::ordered_json to_json(const DemoSummary& summary) {

@@ -11,9 +11,10 @@
 
 namespace cgphase::workloads {
 
-inline constexpr double kAimedCpuRatio = 1.05;    // CPU seconds per unit, managed against twin
-inline constexpr double kLargestCpuRatio = 1.15;  // above it the demo fails
-inline constexpr double kAimedShare = 1.0 / 3;    // of core-hours and GiB-hours given back
+// The demo fails beyond these. CPU seconds per unit of work, managed against twin:
+inline constexpr double kLargestCpuRatio = 1.15;
+// The least share of the memory below the users' limits that other jobs could have used:
+inline constexpr double kLeastMemoryShare = 0.10;
 
 // The run with the daemon and its unmanaged twin: same mix, seed and static limits.
 struct Round {
@@ -24,6 +25,8 @@ struct Round {
 // time.
 struct ContainerSummary {
   std::string name, kind, unit;
+  double static_cores = 0, least_cores = 0;  // the user's limit, and the lowest one in force
+  double static_bytes = 0, least_bytes = 0;
   double static_core_seconds = 0, core_seconds = 0;
   double static_byte_seconds = 0, byte_seconds = 0;
   std::uint64_t periods = 0, throttled_periods = 0, twin_periods = 0, twin_throttled_periods = 0;
@@ -46,6 +49,7 @@ struct ContainerSummary {
 struct Requirement {
   bool held = false;
   std::string text;
+  std::string failure;  // a clause that completes "The demo failed, because"
 };
 
 struct DemoSummary {
@@ -67,8 +71,13 @@ double median(std::vector<double> values);
 // Errors: invalid if a run lacks what demo_mix writes, or if the two runs have different mixes.
 Result<DemoSummary> summarise(const std::vector<Round>& rounds);
 
-// Everything that scripts/demo prints about its runs.
-std::string to_text(const DemoSummary& summary, const std::vector<Round>& rounds);
+// Every number of the runs, for the file that scripts/demo keeps.
+std::string to_details(const DemoSummary& summary, const std::vector<Round>& rounds);
+// What scripts/demo prints: one row per container, then one sentence with one number.
+std::string to_table(const DemoSummary& summary);
+std::string to_sentence(const DemoSummary& summary);
+// The number of the last round so far, in one sentence.
+std::string to_progress(const DemoSummary& summary);
 nlohmann::ordered_json to_json(const DemoSummary& summary);
 
 }  // namespace cgphase::workloads

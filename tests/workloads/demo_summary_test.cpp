@@ -159,12 +159,41 @@ TEST_CASE("demo: runs of different mixes, or with missing parts, are invalid") {
   CHECK_FALSE(summarise({}).has_value());
 }
 
-TEST_CASE("demo: the text names every container, change and requirement") {
+TEST_CASE("demo: less memory freed than the least share fails it, and the least share holds") {
+  auto rounds = make_rounds();
+  for (Round& round : rounds)
+    for (json& one : round.managed["containers"]) one["byte_seconds"] = 8999.0;
+  CHECK(held(rounds));
+  for (Round& round : rounds)
+    for (json& one : round.managed["containers"]) one["byte_seconds"] = 9001.0;
+  CHECK_FALSE(held(rounds));
+}
+
+TEST_CASE("demo: the details name every container, change and requirement") {
   const auto rounds = make_rounds();
   const auto summary = summarise(rounds);
   REQUIRE(summary.has_value());
-  const std::string text = to_text(*summary, rounds);
+  const std::string text = to_details(*summary, rounds);
   for (const char* part : {"1.00 cores -> 0.50 cores", "500 B -> max", "--AAB?", "ddddtt",
                            "OOM kills 0", "originals restored: yes", "40 % of core-hours"})
     CHECK_MESSAGE(text.find(part) != std::string::npos, part, text);
+}
+
+TEST_CASE("demo: a row has the phases, limits, freed shares, throttling, kills and restore") {
+  const auto summary = summarise(make_rounds());
+  REQUIRE(summary.has_value());
+  const std::string text = to_table(*summary);
+  for (const char* part : {"1000 B -> 1000 B", "1.00 -> 0.50", "50 %, 40 %", "4 %, 4 %", "yes"})
+    CHECK_MESSAGE(text.find(part) != std::string::npos, part, text);
+}
+
+TEST_CASE("demo: the sentence has one number, and the reason where the demo failed") {
+  auto rounds = make_rounds();
+  CHECK(to_sentence(summarise(rounds).value()) ==
+        "The demo passed: other jobs could have used 50 % of the memory allotted to these jobs, "
+        "which did the same work as without cgphase.\n");
+  rounds[1].managed["containers"][2]["oom_kills"] = 1;
+  CHECK(to_sentence(summarise(rounds).value()) ==
+        "The demo failed, because the kernel killed a process of a job for lack of memory; other "
+        "jobs could have used 50 % of the memory allotted to these jobs.\n");
 }
