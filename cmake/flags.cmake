@@ -3,6 +3,18 @@ set(CGPHASE_SANITIZE "" CACHE STRING "sanitizers to build with, as for -fsanitiz
 option(CGPHASE_WERROR "warnings are errors" ON)
 option(CGPHASE_PRECOMPILE "read the headers that most files include from one precompiled file" OFF)
 
+# ccache reuses what this machine compiled before, also after a change of branches or in a new
+# build folder. The variable and the option are what it needs for precompiled headers of g++.
+option(CGPHASE_CCACHE "compile with ccache if it is installed" ON)
+find_program(CGPHASE_CCACHE_PROGRAM ccache)
+if(CGPHASE_CCACHE AND CGPHASE_CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CGPHASE_CCACHE_PROGRAM})
+  if(CGPHASE_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    add_compile_options(-fpch-preprocess)
+  endif()
+endif()
+
 add_library(cgphase_flags INTERFACE)
 target_include_directories(cgphase_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(cgphase_flags INTERFACE
