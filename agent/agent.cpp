@@ -105,7 +105,7 @@ Agent::Agent(Config config, Parts parts, const Clock& clock, Post post)
       overrides_(std::move(parts_.overrides), config_, clock_, parts_.store.get(), post_),
       outside_(config_.cgroup_root, config_.proc_root),
       neighbourhood_(config_.proc_root, config_.cgroup_root),
-      gpus_(std::move(parts_.gpu_looks)),
+      gpus_(std::move(parts_.gpu_scanner)),
       gpu_usage_(parts_.gpus ? std::move(parts_.gpus) : no_gpu_source("not asked for")) {
   follow_host_mode();
 }
@@ -137,11 +137,11 @@ TickInput Agent::collect() {
   if (parts_.guard) (void)parts_.guard->settle(kGuardPatience);
   TickInput input = collect_events();
   if (parts_.guard) parts_.guard->close_dropped();
-  const auto gpu_look_wanted = [this](CgroupId id) {
+  const auto gpu_scan_wanted = [this](CgroupId id) {
     const ContainerView* view = parts_.pipeline.find(id);
     return view != nullptr && view->wants_gpu_look;
   };
-  new_facts |= gpus_.look(tick_, gpu_look_wanted);
+  new_facts |= gpus_.scan(tick_, gpu_scan_wanted);
   if (new_facts) collect_facts(input);
   watch_programs();
   // BPF reports a write before it is done, so the writer of each value in the sample is known here.
@@ -152,7 +152,7 @@ TickInput Agent::collect() {
         std::ranges::any_of(parts_.pipeline.containers(), [](const ContainerView* view) {
           return view->mode != Mode::observe;
         }));
-    input.limit_writes = parts_.probes->take_limit_writes();
+    input.limit_writes = parts_.probes->drain_limit_writes();
   }
   for (const CgroupId& id : tick_.vanished) container_removed(id);
   for (const ContainerInfo& info : tick_.appeared) container_added(info);
@@ -165,7 +165,7 @@ TickInput Agent::collect_events() {
   TickInput input{.now = clock_.monotonic_now()};
   input.writes = std::exchange(refused_, {});
   if (parts_.writer)
-    for (const LimitResult& result : parts_.writer->take_results())
+    for (const LimitResult& result : parts_.writer->drain_results())
       if (result.decision_id != 0) input.writes.push_back(finished(result));  // 0: a reclaim
   if (!parts_.guard) return input;
   const std::vector<GuardAction> actions = parts_.guard->take_actions();
@@ -237,7 +237,7 @@ void Agent::container_added(const ContainerInfo& info) {
     if (directory) (void)parts_.writer->attach(info.id, info.path, std::move(*directory));
   }
   if (leased) admission.original = restore_found(info.id);
-  parts_.sampler.attend(info.id, admission.mode != Mode::observe);
+  parts_.sampler.set_detail(info.id, admission.mode != Mode::observe);
   parts_.pipeline.admit(info.id, std::move(admission));
   if (!parts_.store) return;
   parts_.store->enqueue({.containers = {{info, tick_.wall_time}}});
@@ -363,7 +363,7 @@ LimitWriter::RestoreReport Agent::apply_modes() {
     const Mode mode = mode_of(view->info);
     // The mode first: in enforce mode, a restore would look like a change by somebody else.
     parts_.pipeline.set_mode(view->info.id, mode);
-    parts_.sampler.attend(view->info.id, mode != Mode::observe);
+    parts_.sampler.set_detail(view->info.id, mode != Mode::observe);
     if (before == Mode::enforce && mode != Mode::enforce)
       add(report, restore(view->info.id, reason));
   }

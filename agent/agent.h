@@ -47,7 +47,7 @@ class Agent {
     KernelLimitWriter* kernel_writer = nullptr;  // the same object where it is the real one
     Guard* guard = nullptr;                      // may be null
     std::unique_ptr<ProbeSource> probes;         // may be null: nothing is asked of BPF
-    std::unique_ptr<GpuLooks> gpu_looks;         // never null
+    std::unique_ptr<GpuScanner> gpu_scanner;     // never null
     std::unique_ptr<GpuSource> gpus;             // may be null: GPUs are not read
     std::unique_ptr<StoreThread> store;          // may be null: history is off
     bool history_locked = false;                 // the store was not open yet when it was made

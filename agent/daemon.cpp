@@ -211,7 +211,7 @@ Started<void> Daemon::prepare_writing() {
 // Without a companion nothing may be written: a limit could outlive a daemon that is killed.
 Status Daemon::start_companion() {
   Result<Companion> companion = Companion::start(
-      {.runtime_dir = config_.runtime_dir, .cgroup_root = root_.path, .program_directories = {}});
+      {.runtime_dir = config_.runtime_dir, .cgroup_root = root_.path});
   companion_started_ = clock_.monotonic_now();
   if (companion) {
     companion_.emplace(std::move(*companion));
@@ -356,9 +356,9 @@ Started<void> Daemon::make_agent() {
   Agent::Parts parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
                      .writer = writer_.get(), .kernel_writer = writer_.get(),
                      .guard = guard_.get(), .probes = make_probes(),
-                     .gpu_looks = std::make_unique<GpuLookThread>(
+                     .gpu_scanner = std::make_unique<GpuScanThread>(
                          [cgroups = root_.path, proc = config_.proc_root](const auto& question) {
-                           return look_for_gpu(cgroups, proc, question);
+                           return scan_for_gpu(cgroups, proc, question);
                          }),
                      .gpus = make_gpus(),
                      .store = std::move(history.store), .history_locked = history.locked,

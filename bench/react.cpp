@@ -172,7 +172,7 @@ class Bench {
   void provoke(const Cause& cause, const std::string& group, const std::string& path, CgroupId id,
                int directory, int go, std::vector<std::unique_ptr<Child>>& children,
                Times& times) {
-    const auto record = leases_->hold(id, path, cause.knob, *KnobText::from(cause.original),
+    const auto record = leases_->record(id, path, cause.knob, *KnobText::from(cause.original),
                                       *KnobText::from(cause.lowered), "bench");
     if (!record) fail(record.error().text);
     if (const Status covered = guard_->cover(id, directory, cause.knob, *record); !covered)

@@ -1,7 +1,6 @@
 #include "collectors/cgroup_files.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,8 +19,7 @@ constexpr KernelFile kFilesOfLimits[] = {
     KernelFile::memory_max, KernelFile::memory_high,   KernelFile::memory_low,
     KernelFile::memory_min, KernelFile::memory_swap_max, KernelFile::pids_max};
 
-// One pread, for a kernel file gives its whole text at offset 0. Empty on any failure, errno says
-// which.
+// Reads a kernel file with one pread. After a failure the result is absent, and errno is set.
 std::optional<std::string_view> read_text(int fd, std::span<char> buffer) {
   ssize_t count;
   do {
@@ -31,7 +29,7 @@ std::optional<std::string_view> read_text(int fd, std::span<char> buffer) {
   return std::string_view(buffer.data(), static_cast<std::size_t>(count));
 }
 
-// Whether the end of a text is missing. Of io.stat some kernels write the last device without
+// True if the end of a text is missing. In io.stat some kernels write the last device without
 // numbers and newline.
 bool is_cut(KernelFile file, std::string_view text, std::size_t room) {
   if (text.size() >= room) return true;
@@ -39,12 +37,12 @@ bool is_cut(KernelFile file, std::string_view text, std::size_t room) {
   return text.back() != '\n' && !(file == KernelFile::io_stat && text.back() == ' ');
 }
 
-// The kernel had no memory for the text, or was interrupted: nothing is said of the file.
+// True if the kernel had no memory for the text or was interrupted, so that the file may be fine.
 bool is_passing(int error_number) {
   return error_number == ENOMEM || error_number == EAGAIN || error_number == EINTR;
 }
 
-// Counters of which some devices may be missing: none falls.
+// Counters never fall, even if devices are missing in the new reading.
 IoStat not_below(IoStat io, const IoStat& before) {
   for (Counter IoStat::*field : {&IoStat::read_bytes, &IoStat::write_bytes, &IoStat::read_ios,
                                  &IoStat::write_ios})
@@ -57,17 +55,8 @@ bool is_due(MonotonicTime now, const std::optional<MonotonicTime>& last,
   return !last || now < *last || now - *last >= period;
 }
 
-// The kernel gives out the lowest number that is free: so few are left then. They are for others:
-// who asks for the status, a container that comes, a limit that goes back.
-bool is_reserved(int fd) {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
-  const auto number = static_cast<rlim_t>(fd);
-  return number < limit.rlim_cur && number + kReservedDescriptors >= limit.rlim_cur;
-}
-
-// A number of a walk that is another one when files of this cgroup may tell something else.
-std::optional<std::uint64_t> walked(const Pulled& pulled, std::uint64_t part,
+// A number of the record, which changes if files of this cgroup may have changed.
+std::optional<std::uint64_t> number_in(const Pulled& pulled, std::uint64_t part,
                                     __u64 pull_record::*number) {
   if (pulled.record == nullptr || (pulled.record->parts & part) == 0) return std::nullopt;
   return pulled.record->*number;
@@ -123,43 +112,43 @@ CgroupFiles::CgroupFiles(Fd directory) : directory_(std::move(directory)) {
 }
 
 bool CgroupFiles::read(MonotonicTime now, Sample& sample, std::span<char> buffer,
-                       const Look& look, const Pulled& pulled) {
+                       const ReadPlan& plan, const Pulled& pulled) {
   sample = Sample{};
   lost_file_ = false;
   const bool due = is_due(now, absent_time_, kAbsentPeriod);
   if (std::exchange(misses_file_, false) || due) {
-    // Their own period may be ten times as long.
-    if (limit_came()) {
+    // The period of limits may be longer than kAbsentPeriod.
+    if (limit_appeared()) {
       limits_time_.reset();
       slow_time_.reset();
     }
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       Slot& slot = slots_[i];
       if (!slot.absent || !(slot.known || due)) continue;
-      slot.absent = slot.known && !is_there(static_cast<KernelFile>(i));
+      slot.absent = slot.known && !exists(static_cast<KernelFile>(i));
       misses_file_ = misses_file_ || slot.absent;
     }
     short_of_descriptors_ = short_of_descriptors_ && !due;
     if (due) absent_time_ = now;
   }
-  read_usage(now, look, sample, buffer, pulled);
-  read_events(now, look, buffer, pulled);
-  read_written(now, look, buffer, pulled);
-  read_memory(now, look, sample, buffer, pulled);
-  if (is_due(now, pressure_time_, look.sparse ? kSparsePeriod : kPressurePeriod))
+  read_usage(now, plan, sample, buffer, pulled);
+  read_events(now, plan, buffer, pulled);
+  read_written(now, plan, buffer, pulled);
+  read_memory(now, plan, sample, buffer, pulled);
+  if (is_due(now, pressure_time_, plan.sparse ? kSparsePeriod : kPressurePeriod))
     read_pressure(now, buffer, pulled);
   fill_kept(sample);
   return !is_gone(sample);
 }
 
-void CgroupFiles::read_events(MonotonicTime now, const Look& look, std::span<char> buffer,
+void CgroupFiles::read_events(MonotonicTime now, const ReadPlan& plan, std::span<char> buffer,
                               const Pulled& pulled) {
-  const std::optional<std::uint64_t> state = walked(pulled, PULL_STATE, &pull_record::state);
+  const std::optional<std::uint64_t> state = number_in(pulled, PULL_STATE, &pull_record::state);
   const bool pulled_events = pull_memory_events(pulled);
   const bool moved = state && state != state_;
-  const bool walk_tells = state && pulled_events;
-  if (!look.events && !moved &&
-      !is_due(now, events_time_, walk_tells ? kWalkedEventsPeriod : kUntoldEventsPeriod))
+  const bool walk_reports = state && pulled_events;
+  if (!plan.events && !moved &&
+      !is_due(now, events_time_, walk_reports ? kWalkedEventsPeriod : kEventsPeriod))
     return;
   failed_ = false;
   if (!pulled_events) read_memory_events(buffer);
@@ -168,26 +157,26 @@ void CgroupFiles::read_events(MonotonicTime now, const Look& look, std::span<cha
   events_time_ = stamp(now);
 }
 
-// What a walk tells of before the files are read is read; what is written meanwhile it tells later.
-void CgroupFiles::read_written(MonotonicTime now, const Look& look, std::span<char> buffer,
+// The walk comes before the files, so that the next walk reports a write that happens meanwhile.
+void CgroupFiles::read_written(MonotonicTime now, const ReadPlan& plan, std::span<char> buffer,
                                const Pulled& pulled) {
-  const std::optional<std::uint64_t> limits = walked(pulled, PULL_LIMITS, &pull_record::limits);
+  const std::optional<std::uint64_t> limits =
+      number_in(pulled, PULL_LIMITS, &pull_record::limits);
   const bool moved = limits && limits != limits_;
-  // Who is told of each write knows of all of them.
-  const bool written = look.told && look.limits;
+  const bool written = plan.writes_reported && plan.limits;
   if (moved || written)
     for (const KernelFile file : kFilesOfLimits) slots_[index_of(file)].absent = false;
-  const bool in_play = look.untold_limits_period < kUntoldLimitsPeriod;
-  const std::chrono::seconds period = !limits   ? look.untold_limits_period
-                                      : in_play ? kUntoldLimitsPeriod
+  const bool detailed = plan.limits_period < kLimitsPeriod;
+  const std::chrono::seconds period = !limits   ? plan.limits_period
+                                      : detailed ? kLimitsPeriod
                                                 : kWalkedLimitsPeriod;
-  if (look.limits || moved || is_due(now, limits_time_, period)) {
+  if (plan.limits || moved || is_due(now, limits_time_, period)) {
     failed_ = false;
     read_limits(buffer);
     limits_time_ = stamp(now);
   }
   const std::chrono::seconds slow_period =
-      limits ? period : look.told ? kUntoldLimitsPeriod : kSlowPeriod;
+      limits ? period : plan.writes_reported ? kLimitsPeriod : kSlowPeriod;
   if (written || moved || is_due(now, slow_time_, slow_period)) read_slow(now, buffer);
   if (moved) limits_ = limits;
 }
@@ -209,7 +198,7 @@ void CgroupFiles::fill_kept(Sample& sample) const {
 }
 
 Counter CgroupFiles::read_count(KernelFile file, std::span<char> buffer) {
-  const auto text = read_held(file, buffer);
+  const auto text = read_open_file(file, buffer);
   return text ? scan_amount(*text) : std::nullopt;
 }
 
@@ -223,20 +212,21 @@ std::optional<KernelFile> CgroupFiles::cut_file() const {
   return static_cast<KernelFile>(cut - slots_.begin());
 }
 
-// A file that never told anything is not there, or not for us: then the walk may not speak for it.
-// One that is spoken for needs no descriptor.
-bool CgroupFiles::take(KernelFile file, const Pulled& pulled, std::uint64_t part) {
+// True if the record replaces this file, which then needs no descriptor. A file that was never
+// readable does not exist or is not permitted, and the record must not replace it.
+bool CgroupFiles::use_record(KernelFile file, const Pulled& pulled, std::uint64_t part) {
   Slot& slot = slots_[index_of(file)];
-  if (pulled.record == nullptr || (pulled.record->parts & part) != part || !slot.told) return false;
+  if (!slot.readable || pulled.record == nullptr || (pulled.record->parts & part) != part)
+    return false;
   slot.fd.reset();
   slot.cut = false;
   return true;
 }
 
-// Whether the walk tells of a controller that the file did not have when it was read.
-bool CgroupFiles::bandwidth_came(MonotonicTime now, const Pulled& pulled) {
-  const bool told = pulled.record != nullptr && (pulled.record->parts & PULL_BANDWIDTH) != 0;
-  if (cpu_bandwidth_ || !told || !is_due(now, bandwidth_time_, kAbsentPeriod)) return false;
+// True if the record has values of a controller that the file did not have when it was read.
+bool CgroupFiles::bandwidth_appeared(MonotonicTime now, const Pulled& pulled) {
+  const bool present = pulled.record != nullptr && (pulled.record->parts & PULL_BANDWIDTH) != 0;
+  if (cpu_bandwidth_ || !present || !is_due(now, bandwidth_time_, kAbsentPeriod)) return false;
   bandwidth_time_ = now;
   return true;
 }
@@ -244,32 +234,33 @@ bool CgroupFiles::bandwidth_came(MonotonicTime now, const Pulled& pulled) {
 void CgroupFiles::read_cpu(MonotonicTime now, Sample& sample, std::span<char> buffer,
                            const Pulled& pulled) {
   const std::uint64_t parts = cpu_bandwidth_ ? PULL_CPU | PULL_BANDWIDTH : PULL_CPU;
-  if (!bandwidth_came(now, pulled) && take(KernelFile::cpu_stat, pulled, parts)) {
+  if (!bandwidth_appeared(now, pulled) && use_record(KernelFile::cpu_stat, pulled, parts)) {
     sample.cpu = cpu_stat_of(*pulled.record);
     if (!cpu_bandwidth_) sample.cpu.nr_periods = sample.cpu.nr_throttled = std::nullopt;
     if (!cpu_bandwidth_) sample.cpu.throttled_usec.reset();
     cpu_time_.fill(*pulled.record, sample.cpu);
     return;
   }
-  if (const auto text = read_held(KernelFile::cpu_stat, buffer)) sample.cpu = scan_cpu_stat(*text);
+  if (const auto text = read_open_file(KernelFile::cpu_stat, buffer))
+    sample.cpu = scan_cpu_stat(*text);
   cpu_bandwidth_ = sample.cpu.nr_throttled.has_value();
 }
 
-void CgroupFiles::read_usage(MonotonicTime now, const Look& look, Sample& sample,
+void CgroupFiles::read_usage(MonotonicTime now, const ReadPlan& plan, Sample& sample,
                              std::span<char> buffer, const Pulled& pulled) {
   read_cpu(now, sample, buffer, pulled);
-  sample.memory_current = take(KernelFile::memory_current, pulled, PULL_MEMORY)
+  sample.memory_current = use_record(KernelFile::memory_current, pulled, PULL_MEMORY)
                               ? pages(pulled.record->memory_pages)
                               : as_bytes(read_count(KernelFile::memory_current, buffer));
-  read_pids(now, look, sample, buffer, pulled);
-  read_io(now, look, sample, buffer, pulled);
+  read_pids(now, plan, sample, buffer, pulled);
+  read_io(now, plan, sample, buffer, pulled);
 }
 
-void CgroupFiles::read_pids(MonotonicTime now, const Look& look, Sample& sample,
+void CgroupFiles::read_pids(MonotonicTime now, const ReadPlan& plan, Sample& sample,
                             std::span<char> buffer, const Pulled& pulled) {
-  if (take(KernelFile::pids_current, pulled, PULL_PIDS)) {
+  if (use_record(KernelFile::pids_current, pulled, PULL_PIDS)) {
     kept_.pids_current = pulled.record->pids;
-  } else if (!look.sparse || is_due(now, pids_time_, kSparsePeriod)) {
+  } else if (!plan.sparse || is_due(now, pids_time_, kSparsePeriod)) {
     failed_ = false;
     kept_.pids_current = read_count(KernelFile::pids_current, buffer);
     pids_time_ = stamp(now);
@@ -277,16 +268,16 @@ void CgroupFiles::read_pids(MonotonicTime now, const Look& look, Sample& sample,
   sample.pids_current = kept_.pids_current;
 }
 
-// Who does I/O wakes up for it; what is written back later is seen later.
-void CgroupFiles::read_io(MonotonicTime now, const Look& look, Sample& sample,
+// A process that does I/O uses CPU time. Later writeback is seen later.
+void CgroupFiles::read_io(MonotonicTime now, const ReadPlan& plan, Sample& sample,
                           std::span<char> buffer, const Pulled& pulled) {
   const Counter& usage = sample.cpu.usage_usec;
   const bool idle = usage && usage == kept_.io_usage_usec;
-  if (take(KernelFile::io_stat, pulled, PULL_IO)) {
+  if (use_record(KernelFile::io_stat, pulled, PULL_IO)) {
     kept_.io = io_stat_of(*pulled.record);
-  } else if (!look.sparse || !idle || is_due(now, io_time_, kSparsePeriod)) {
+  } else if (!plan.sparse || !idle || is_due(now, io_time_, kSparsePeriod)) {
     failed_ = false;
-    const auto text = read_held(KernelFile::io_stat, buffer);
+    const auto text = read_open_file(KernelFile::io_stat, buffer);
     const IoStat io = text ? scan_io_stat(*text) : IoStat{};
     kept_.io = failed_ ? not_below(io, kept_.io) : io;
     kept_.io_usage_usec = usage;
@@ -296,19 +287,19 @@ void CgroupFiles::read_io(MonotonicTime now, const Look& look, Sample& sample,
 }
 
 bool CgroupFiles::pull_memory_events(const Pulled& pulled) {
-  if (!kept_.own_limit_events.oom || !take(KernelFile::memory_events, pulled, PULL_MEMORY))
+  if (!kept_.own_limit_events.oom || !use_record(KernelFile::memory_events, pulled, PULL_MEMORY))
     return false;
   kept_.memory_events = memory_events_of(*pulled.record);
   kept_.own_limit_events = {pulled.record->own_max, pulled.record->own_oom};
   return true;
 }
 
-// memory.events.local is read after memory.events, which counts each of its events too: so what is
-// only there was not ours, and while nothing is new there, nothing is new here.
+// memory.events also counts each event of memory.events.local. So memory.events.local, which is
+// read after it, has no new event if memory.events has none.
 void CgroupFiles::read_memory_events(std::span<char> buffer) {
   MemoryEvents events;
   OwnLimitEvents own;
-  if (const auto text = read_held(KernelFile::memory_events, buffer)) {
+  if (const auto text = read_open_file(KernelFile::memory_events, buffer)) {
     events = scan_memory_events(*text);
     own = kept_.own_limit_events;
     if (!own.oom || events != kept_.memory_events) {
@@ -322,22 +313,22 @@ void CgroupFiles::read_memory_events(std::span<char> buffer) {
 }
 
 void CgroupFiles::read_cgroup_events(std::span<char> buffer) {
-  const auto text = read_held(KernelFile::cgroup_events, buffer);
+  const auto text = read_open_file(KernelFile::cgroup_events, buffer);
   kept_.cgroup_events = text ? scan_cgroup_events(*text) : CgroupEvents{};
 }
 
-// One that was absent is there now.
-bool CgroupFiles::limit_came() const {
+// True if an absent limit file exists now.
+bool CgroupFiles::limit_appeared() const {
   return std::ranges::any_of(kFilesOfLimits, [this](KernelFile file) {
-    return slots_[index_of(file)].absent && is_there(file);
+    return slots_[index_of(file)].absent && exists(file);
   });
 }
 
-bool CgroupFiles::is_there(KernelFile file) const {
+bool CgroupFiles::exists(KernelFile file) const {
   return ::faccessat(directory_.get(), kernel_file_name(file), F_OK, 0) == 0;
 }
 
-// Of a limit that was cut the one before stands: none is no limit, and a part of one is another's.
+// A limit whose text was cut keeps its last value, because a part of a number is another number.
 void CgroupFiles::read_limits(std::span<char> buffer) {
   Limits& limits = kept_.limits;
   bool failed = false;
@@ -348,11 +339,11 @@ void CgroupFiles::read_limits(std::span<char> buffer) {
     failed = failed || failed_;
   };
   const auto memory = [&](KernelFile file) {
-    const auto text = read_held(file, buffer);
+    const auto text = read_open_file(file, buffer);
     return text ? scan_limit(*text) : std::nullopt;
   };
   put(limits.cpu_max, [&] {
-    const auto text = read_held(KernelFile::cpu_max, buffer);
+    const auto text = read_open_file(KernelFile::cpu_max, buffer);
     return text ? scan_cpu_max(*text) : std::nullopt;
   });
   put(limits.cpu_max_burst,
@@ -363,27 +354,28 @@ void CgroupFiles::read_limits(std::span<char> buffer) {
   failed_ = failed;
 }
 
-bool CgroupFiles::memory_is_due(MonotonicTime now, const Look& look, const Sample& sample) const {
+bool CgroupFiles::memory_is_due(MonotonicTime now, const ReadPlan& plan,
+                                const Sample& sample) const {
   const std::optional<Bytes> current = sample.memory_current;
   const bool idle = sample.cpu.usage_usec && sample.cpu.usage_usec == kept_.usage_usec &&
                     current && current == kept_.memory_current;
   if (idle) return is_due(now, memory_time_, kIdleMemoryPeriod);
-  if (!look.memory_period || !current || !kept_.memory_current) return true;
+  if (!plan.memory_period || !current || !kept_.memory_current) return true;
   const std::uint64_t before = kept_.memory_current->value;
   const std::uint64_t moved =
       std::max(before, current->value) - std::min(before, current->value);
-  return moved > before / kMovedMemoryShare || is_due(now, memory_time_, *look.memory_period);
+  return moved > before / kMovedMemoryShare || is_due(now, memory_time_, *plan.memory_period);
 }
 
-// memory.stat, memory.current and what is swapped out make up need together: those of one sample
-// are of one moment.
-void CgroupFiles::read_memory(MonotonicTime now, const Look& look, Sample& sample,
+// memory.stat, memory.current and swap together make up need, so that one sample has values of one
+// moment.
+void CgroupFiles::read_memory(MonotonicTime now, const ReadPlan& plan, Sample& sample,
                               std::span<char> buffer, const Pulled& pulled) {
-  const bool lines = pulled.memory && take(KernelFile::memory_stat, pulled, PULL_MEMORY);
-  bool due = lines || memory_is_due(now, look, sample);
+  const bool lines = pulled.memory && use_record(KernelFile::memory_stat, pulled, PULL_MEMORY);
+  bool due = lines || memory_is_due(now, plan, sample);
   failed_ = slots_[index_of(KernelFile::memory_current)].cut;
-  if (due || !look.memory_period)
-    kept_.swap_current = take(KernelFile::memory_swap_current, pulled, PULL_MEMORY)
+  if (due || !plan.memory_period)
+    kept_.swap_current = use_record(KernelFile::memory_swap_current, pulled, PULL_MEMORY)
                              ? pages(pulled.record->swap_pages)
                              : as_bytes(read_count(KernelFile::memory_swap_current, buffer));
   // Without one of the two numbers need would be too small.
@@ -392,7 +384,7 @@ void CgroupFiles::read_memory(MonotonicTime now, const Look& look, Sample& sampl
   if (lines) {
     kept_.memory = *pulled.memory;
   } else if (due) {
-    const auto text = read_held(KernelFile::memory_stat, buffer);
+    const auto text = read_open_file(KernelFile::memory_stat, buffer);
     kept_.memory = text ? scan_memory_stat(*text) : MemoryStat{};
   }
   if (cut) kept_.memory = {};
@@ -403,14 +395,14 @@ void CgroupFiles::read_memory(MonotonicTime now, const Look& look, Sample& sampl
   } else {
     sample.memory_current = kept_.memory_current;
   }
-  read_memory_peak(now, look, buffer, pulled);
+  read_memory_peak(now, plan, buffer, pulled);
 }
 
-void CgroupFiles::read_memory_peak(MonotonicTime now, const Look& look, std::span<char> buffer,
+void CgroupFiles::read_memory_peak(MonotonicTime now, const ReadPlan& plan, std::span<char> buffer,
                                    const Pulled& pulled) {
-  if (take(KernelFile::memory_peak, pulled, PULL_MEMORY)) {
+  if (use_record(KernelFile::memory_peak, pulled, PULL_MEMORY)) {
     kept_.memory_peak = pages(pulled.record->memory_peak_pages);
-  } else if (!look.memory_period || is_due(now, peak_time_, kSlowPeriod)) {
+  } else if (!plan.memory_period || is_due(now, peak_time_, kSlowPeriod)) {
     failed_ = false;
     kept_.memory_peak = as_bytes(read_count(KernelFile::memory_peak, buffer));
     peak_time_ = stamp(now);
@@ -418,17 +410,17 @@ void CgroupFiles::read_memory_peak(MonotonicTime now, const Look& look, std::spa
 }
 
 std::optional<MemoryLineValues> CgroupFiles::read_memory_lines(std::span<char> buffer) {
-  const auto text = read_held(KernelFile::memory_stat, buffer);
+  const auto text = read_open_file(KernelFile::memory_stat, buffer);
   return text ? std::optional(scan_memory_lines(*text)) : std::nullopt;
 }
 
 void CgroupFiles::read_pressure(MonotonicTime now, std::span<char> buffer, const Pulled& pulled) {
-  const bool told = pulled.record != nullptr && (pulled.record->parts & PULL_PRESSURE) != 0;
-  if (told) stalls_.take(*pulled.record);
+  const bool present = pulled.record != nullptr && (pulled.record->parts & PULL_PRESSURE) != 0;
+  if (present) stalls_.take(*pulled.record);
   failed_ = false;
   const auto pressure = [&](KernelFile file, std::size_t resource) {
-    if (take(file, pulled, PULL_PRESSURE)) return stalls_.pressure(resource);
-    const auto text = read_held(file, buffer);
+    if (use_record(file, pulled, PULL_PRESSURE)) return stalls_.pressure(resource);
+    const auto text = read_open_file(file, buffer);
     return text ? scan_pressure(*text) : Pressure{};
   };
   kept_.io_pressure = pressure(KernelFile::io_pressure, 0);
@@ -464,17 +456,18 @@ std::optional<std::string_view> CgroupFiles::read_from(const Fd& fd, KernelFile 
   return text;
 }
 
-std::optional<std::string_view> CgroupFiles::read_held(KernelFile file, std::span<char> buffer) {
+std::optional<std::string_view> CgroupFiles::read_open_file(KernelFile file,
+                                                            std::span<char> buffer) {
   Slot& slot = slots_[index_of(file)];
   if (slot.absent) return std::nullopt;
   if (!slot.fd.valid()) slot.fd = open_file(file);
   slot.cut = false;
   const auto text = slot.fd.valid() ? read_from(slot.fd, file, buffer) : std::nullopt;
-  slot.told = text.has_value();
-  slot.known = slot.known || slot.told;
+  slot.readable = text.has_value();
+  slot.known = slot.known || slot.readable;
   if (text || slot.cut) return text;
   slot.fd.reset();
-  miss(slot);
+  mark_absent(slot);
   return std::nullopt;
 }
 
@@ -485,26 +478,22 @@ std::optional<std::string_view> CgroupFiles::read_once(KernelFile file, std::spa
   slot.cut = false;
   slot.known = slot.known || fd.valid();
   if (fd.valid()) return read_from(fd, file, buffer);
-  miss(slot);
+  mark_absent(slot);
   return std::nullopt;
 }
 
-void CgroupFiles::miss(Slot& slot) {
+void CgroupFiles::mark_absent(Slot& slot) {
   slot.absent = true;
   misses_file_ = misses_file_ || slot.known;
 }
 
 Fd CgroupFiles::open_file(KernelFile file) {
   // Not open_at(): absence is frequent here and its error text would allocate.
-  const int fd = ::openat(directory_.get(), kernel_file_name(file),
-                          O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-  if (fd < 0 && (errno == EMFILE || errno == ENFILE)) short_of_descriptors_ = true;
-  if (fd >= 0 && is_reserved(fd)) {
-    ::close(fd);
-    short_of_descriptors_ = true;
-    return Fd();
-  }
-  return Fd(fd);
+  Fd fd(::openat(directory_.get(), kernel_file_name(file), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const bool exhausted = !fd.valid() && (errno == EMFILE || errno == ENFILE);
+  if (!exhausted && !is_among_last(fd, kReservedDescriptors)) return fd;
+  short_of_descriptors_ = true;
+  return Fd();
 }
 
 bool CgroupFiles::is_gone(const Sample& sample) const {

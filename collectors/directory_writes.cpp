@@ -53,7 +53,7 @@ DirectoryWrites::Watched* DirectoryWrites::find(int watch) {
   return at != watched_.end() && at->watch == watch ? &*at : nullptr;
 }
 
-void DirectoryWrites::take_event(int watch, std::string_view name) {
+void DirectoryWrites::add_event(int watch, std::string_view name) {
   Watched* one = find(watch);
   if (one == nullptr) return;
   const DirectoryChange change = change_of(name);
@@ -74,12 +74,12 @@ void DirectoryWrites::poll() {
       if (event->mask & IN_Q_OVERFLOW)
         for (Watched& one : watched_) one.change = kAllChanged;
       else if (event->mask & IN_MODIFY)
-        take_event(event->wd, event->len > 0 ? event->name : "");
+        add_event(event->wd, event->len > 0 ? event->name : "");
     }
   }
 }
 
-DirectoryChange DirectoryWrites::take(int place) {
+DirectoryChange DirectoryWrites::drain(int place) {
   Watched* one = find(place);
   return one == nullptr ? kAllChanged : std::exchange(one->change, {});
 }

@@ -28,7 +28,7 @@ class DirectoryWrites {
   DirectoryWrites();
 
   // Adds a directory and returns its place in the table. At first everything counts as changed. -1
-  // if it cannot be watched: take() then reports everything as changed each time.
+  // if it cannot be watched: drain() then reports everything as changed each time.
   int add(int directory_fd);
   void remove(int place);
 
@@ -36,7 +36,7 @@ class DirectoryWrites {
   void poll();
   // Returns and clears the changes up to the last poll(). After an inotify overflow everything
   // counts as changed.
-  DirectoryChange take(int place);
+  DirectoryChange drain(int place);
   // Marks everything as changed, once.
   void mark_changed(int place);
 
@@ -46,7 +46,7 @@ class DirectoryWrites {
     DirectoryChange change;
   };
   Watched* find(int watch);
-  void take_event(int watch, std::string_view name);
+  void add_event(int watch, std::string_view name);
 
   Fd inotify_;
   std::vector<Watched> watched_;  // ascending watch; inotify never reuses a number

@@ -91,30 +91,11 @@ HostCapacity read_host_capacity(const std::string& proc_root) {
   return host;
 }
 
-Status require_cgroup_v2(int root_fd, const std::string& root) {
-  const Hierarchy hierarchy = hierarchy_of(root_fd);
-  if (hierarchy == Hierarchy::v2) return {};
-  if (hierarchy == Hierarchy::v1)
-    return failure(ErrorKind::unsupported,
-                   root + ": this is cgroup v1; boot with systemd.unified_cgroup_hierarchy=1");
-  if (hierarchy_of(root + "/unified") != Hierarchy::none)
-    return failure(ErrorKind::unsupported,
-                   root + ": this is a hybrid hierarchy, its cgroup v2 lies in " + root +
-                       "/unified without the controllers; boot with "
-                       "systemd.unified_cgroup_hierarchy=1");
-  for (const char* controller : {"/memory", "/cpu", "/systemd"})
-    if (hierarchy_of(root + controller) != Hierarchy::none)
-      return failure(ErrorKind::unsupported,
-                     root + ": cgroup v1 is mounted below it; boot with "
-                            "systemd.unified_cgroup_hierarchy=1");
-  return {};
-}
-
 std::vector<Source> find_sources(int root_fd, const std::string& proc_root) {
   const bool cgroup2 = is_cgroup2(root_fd);
-  const char* const other = root_fd < 0 ? "this host has none, so no container can be seen"
-                                        : "the root is a plain directory, not a cgroup2 mount";
-  std::vector<Source> sources = {{"cgroup v2", cgroup2, cgroup2 ? "" : other}};
+  const char* const absent = root_fd < 0 ? "no cgroup v2 is mounted, so no container can be sampled"
+                                         : "the root is a plain directory, not a cgroup2 mount";
+  std::vector<Source> sources = {{"cgroup v2", cgroup2, cgroup2 ? "" : absent}};
   for (const char* name : {"cpu", "memory", "io", "pids"})
     sources.push_back(controller_source(root_fd, name));
   sources.push_back(pressure_source(proc_root));

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
 #include "collectors/node_sampler.h"
 #include "collectors/sample.h"
 
@@ -18,10 +17,6 @@ std::optional<Bytes> meminfo_bytes(std::string_view text, std::string_view key);
 // Reads MemTotal and SwapTotal from meminfo and the online processors from stat, both below
 // `proc_root`, and this kernel's page size. A missing file leaves its field 0.
 HostCapacity read_host_capacity(const std::string& proc_root);
-
-// Checks that `root_fd` is a cgroup2 root, or a plain directory as in tests. unsupported: cgroup v1
-// or a hybrid root; the text contains the remedy.
-Status require_cgroup_v2(int root_fd, const std::string& root);
 
 // The sources cgroup v2, four controllers, PSI and swap: present, or the reason why not.
 std::vector<Source> find_sources(int root_fd, const std::string& proc_root);

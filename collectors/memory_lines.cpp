@@ -43,7 +43,7 @@ constexpr std::array<MemoryLine, kMemoryLineCount> kMemoryLines = {{
     {"pgsteal_proactive", false, nullptr},
     {"hugetlb", true, &MemoryStat::hugetlb_bytes},
 }};
-// The sums that memory.stat has of them.
+// The lines of the sums in memory.stat.
 constexpr std::size_t kScanParts[] = {15, 16, 17, 18};
 constexpr std::size_t kStealParts[] = {19, 20, 21, 22};
 
@@ -54,7 +54,7 @@ std::uint64_t page_bytes() {
 
 std::uint64_t unit_of(std::size_t line) { return kMemoryLines[line].pages ? page_bytes() : 1; }
 
-// A gauge may lag behind on one processor and be below zero in sum; the file then says zero.
+// The sum of a gauge may be below zero while processors lag behind. The file then has zero.
 std::uint64_t not_below_zero(std::uint64_t raw) {
   return static_cast<std::int64_t>(raw) < 0 ? 0 : raw;
 }
@@ -74,14 +74,14 @@ MemoryLineValues scan_memory_lines(std::string_view memory_stat) {
   return values;
 }
 
-bool MemoryLines::contradict() {
-  ++contradictions_;
+bool MemoryLines::handle_mismatch() {
+  ++mismatches_;
   restart();
   return choose();
 }
 
 void MemoryLines::restart() {
-  lessons_ = 0;
+  comparisons_ = 0;
   for (Places& places : places_) places.set();
 }
 
@@ -92,22 +92,22 @@ bool MemoryLines::narrow(std::size_t line, std::uint64_t value,
   return places_[line].any() && value % unit_of(line) == 0;
 }
 
-bool MemoryLines::learn(const MemoryLineValues& before, const MemoryLineValues& after,
-                        std::span<const std::uint64_t> raw) {
-  if (hopeless() || raw.size() != PULL_RAW) return false;
-  if (lessons_ == 0) restart();
+bool MemoryLines::record(const MemoryLineValues& before, const MemoryLineValues& after,
+                         std::span<const std::uint64_t> raw) {
+  if (unsupported() || raw.size() != PULL_RAW) return false;
+  if (comparisons_ == 0) restart();
   for (std::size_t line = 0; line < kMemoryLineCount; ++line) {
     const bool present = before[line] && after[line];
-    if (lessons_ > 0 && present != present_[line]) return contradict();
+    if (comparisons_ > 0 && present != present_[line]) return handle_mismatch();
     present_[line] = present;
     if (present && before[line] == after[line] && !narrow(line, *before[line], raw))
-      return contradict();
+      return handle_mismatch();
   }
-  if (++lessons_ >= kForgivingLessons) contradictions_ = 0;
+  if (++comparisons_ >= kForgivingComparisons) mismatches_ = 0;
   return choose();
 }
 
-// Places of one line are to be the same, and so are those of another that has one of them too.
+// The numbers at all positions of one line must be equal, and those of lines that share a position.
 bool MemoryLines::choose() {
   std::vector<std::uint32_t> lines(kMemoryLineCount, 0), same(PULL_RAW);
   std::iota(same.begin(), same.end(), 0U);
@@ -139,11 +139,11 @@ Counter MemoryLines::sum_of(const pull_record& record, std::span<const std::size
 std::optional<MemoryStat> MemoryLines::decode(const pull_record& record) const {
   constexpr std::size_t kAnon = 0, kKernel = 4;
   const std::uint64_t page = page_bytes();
-  if (!usable() || (record.parts & PULL_SURPRISE) != 0 || !present_[kAnon] || !present_[kKernel])
+  if (!usable() || (record.parts & PULL_MISMATCH) != 0 || !present_[kAnon] || !present_[kKernel])
     return std::nullopt;
-  std::optional<MemoryStat> told(std::in_place);
-  MemoryStat& stat = *told;
-  // One after the other without a loop: then the compiler knows where each goes.
+  std::optional<MemoryStat> decoded(std::in_place);
+  MemoryStat& stat = *decoded;
+  // Without a loop, because the compiler then knows each offset.
   [&]<std::size_t... line>(std::index_sequence<line...>) {
     const auto put = [&]<std::size_t at>() {
       constexpr MemoryLine kLine = kMemoryLines[at];
@@ -153,11 +153,11 @@ std::optional<MemoryStat> MemoryLines::decode(const pull_record& record) const {
     };
     (put.template operator()<line>(), ...);
   }(std::make_index_sequence<kMemoryLineCount>{});
-  // As scan_memory_stat() has it.
+  // As in scan_memory_stat().
   stat.kernel_bytes = *stat.kernel_bytes + stat.sock_bytes.value_or(0);
   stat.pgscan = sum_of(record, kScanParts);
   stat.pgsteal = sum_of(record, kStealParts);
-  return told;
+  return decoded;
 }
 
 }  // namespace cgphase

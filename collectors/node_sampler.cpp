@@ -67,7 +67,7 @@ struct Tracked {
   MonotonicTime since;
   bool own_processes;  // at first sight: it does not contain containers
   std::string quota;   // the owner whose quota it uses; empty: none
-  bool close = true;   // its limits may be changed
+  bool detailed = true;  // its limits may be changed
   Granted granted = {};
   std::optional<std::uint32_t> place = {};  // place in PullSession
   SampleFilter filter = {};
@@ -126,7 +126,7 @@ class NodeSampler::Impl {
         granted_(tree_.root_fd()) {}
 
   const Tracked* find(CgroupId id) const;
-  void attend(CgroupId id, bool close);
+  void set_detail(CgroupId id, bool detailed);
   void set_observed_memory_age(std::chrono::nanoseconds age) {
     options_.observed_memory_age = age;
   }
@@ -152,13 +152,13 @@ class NodeSampler::Impl {
   void follow_tree(MonotonicTime now, NodeSample& tick);
   void read_host();
   void settle(const Settling& settling, NodeSample& tick);
-  bool may_be_container(const Settling& settling, const Recognised& who) const;
+  bool may_be_container(const Settling& settling, const Recognised& match) const;
   // Whether it represents the container around it, as far as is known yet.
   enum class Represents { no, yes, not_yet };
-  Represents represents(const Settling& settling, const Recognised& who, int directory_fd,
+  Represents represents(const Settling& settling, const Recognised& match, int directory_fd,
                         MonotonicTime now) const;
   bool has_quota(const CgroupPath& path) const;
-  void track(const TreeChange::Appeared& cgroup, Recognised&& who, bool for_parent, Fd directory,
+  void track(const TreeChange::Appeared& cgroup, Recognised&& match, bool for_parent, Fd directory,
              NodeSample& tick);
   TrackedList::const_iterator find_path(const CgroupPath& path) const;
   void forget(TrackedList::iterator at, NodeSample& tick);
@@ -171,7 +171,7 @@ class NodeSampler::Impl {
   void walk(MonotonicTime now);
   void read_all(const Clock& clock, NodeSample& tick);
   void leave_out_impossible(NodeSample& tick);
-  Look look_for(const Tracked& tracked, const Pulled& pulled);
+  ReadPlan plan_for(const Tracked& tracked, const Pulled& pulled);
   void find_resets(NodeSample& tick);
   void watch_again(MonotonicTime now);
   Source kernel_files_source() const;
@@ -211,28 +211,28 @@ const Tracked* NodeSampler::Impl::find(CgroupId id) const {
   return at != tracked_.end() && (*at)->id == id ? at->get() : nullptr;
 }
 
-void NodeSampler::Impl::attend(CgroupId id, bool close) {
+void NodeSampler::Impl::set_detail(CgroupId id, bool detailed) {
   const auto at = std::ranges::lower_bound(tracked_, id, {}, id_of);
-  if (at == tracked_.end() || (*at)->id != id || (*at)->close == close) return;
-  (*at)->close = close;
-  if (close) writes_.mark_changed((*at)->watch);  // a limit is never lowered on old values
+  if (at == tracked_.end() || (*at)->id != id || (*at)->detailed == detailed) return;
+  (*at)->detailed = detailed;
+  if (detailed) writes_.mark_changed((*at)->watch);  // a limit is never lowered on old values
 }
 
 // The kernel reports a write immediately, an event a moment later.
-Look NodeSampler::Impl::look_for(const Tracked& tracked, const Pulled& pulled) {
-  const DirectoryChange change = writes_.take(tracked.watch);
-  Look look{.events = change.events, .limits = change.limits, .told = tracked.watch >= 0};
-  if (tracked.close) {
-    look.events = look.events || pulled.record == nullptr;
-    look.untold_limits_period = kUntoldCloseLimitsPeriod;
-    return look;
+ReadPlan NodeSampler::Impl::plan_for(const Tracked& tracked, const Pulled& pulled) {
+  const DirectoryChange change = writes_.drain(tracked.watch);
+  ReadPlan plan{.events = change.events, .limits = change.limits,
+                .writes_reported = tracked.watch >= 0};
+  if (tracked.detailed) {
+    plan.events = plan.events || pulled.record == nullptr;
+    plan.limits_period = kDetailLimitsPeriod;
+    return plan;
   }
-  look.memory_period = options_.observed_memory_age;
-  look.sparse = pulled.record == nullptr && tracked_.size() > kFewContainers;
-  if (look.sparse)
-    look.memory_period = std::max<std::chrono::nanoseconds>(*look.memory_period,
-                                                            kSparsePeriod);
-  return look;
+  plan.memory_period = options_.observed_memory_age;
+  plan.sparse = pulled.record == nullptr && tracked_.size() > kFewContainers;
+  if (plan.sparse)
+    plan.memory_period = std::max<std::chrono::nanoseconds>(*plan.memory_period, kSparsePeriod);
+  return plan;
 }
 
 void NodeSampler::Impl::follow_tree(MonotonicTime now, NodeSample& tick) {
@@ -273,15 +273,16 @@ void NodeSampler::Impl::follow_tree(MonotonicTime now, NodeSample& tick) {
 
 // Below a container, only cgroups that an administrator's pattern names or that an engine creates
 // count.
-bool NodeSampler::Impl::may_be_container(const Settling& settling, const Recognised& who) const {
-  if (who.engine == Engine::service || who.engine == Engine::cgroup) return true;
+bool NodeSampler::Impl::may_be_container(const Settling& settling, const Recognised& match) const {
+  if (match.engine == Engine::service || match.engine == Engine::cgroup) return true;
   const CgroupPath& path = settling.cgroup.path;
   const CgroupPath around = container_around(path);
-  return around.empty() || (around == parent_of(path) && (who.inside_scope || who.in_pod));
+  return around.empty() || (around == parent_of(path) && (match.inside_scope || match.in_pod));
 }
 
 NodeSampler::Impl::Represents NodeSampler::Impl::represents(const Settling& settling,
-                                                            const Recognised& who, int directory_fd,
+                                                            const Recognised& match,
+                                                            int directory_fd,
                                                             MonotonicTime now) const {
   const CgroupPath& path = settling.cgroup.path;
   const auto outer = find_path(parent_of(path));
@@ -290,8 +291,8 @@ NodeSampler::Impl::Represents NodeSampler::Impl::represents(const Settling& sett
   };
   const bool young = outer != tracked_.end() && is_young((*outer)->since);
   if (outer != tracked_.end() && (*outer)->own_processes && !young) return Represents::no;
-  if (represents_parent(path, who, directory_fd, options_.engine_root)) return Represents::yes;
-  return who.inside_scope && young && is_young(settling.since) ? Represents::not_yet
+  if (represents_parent(path, match, directory_fd, options_.engine_root)) return Represents::yes;
+  return match.inside_scope && young && is_young(settling.since) ? Represents::not_yet
                                                                : Represents::no;
 }
 
@@ -316,14 +317,14 @@ void NodeSampler::Impl::settle(const Settling& settling, NodeSample& tick) {
   // The tree may have lost the cgroup for lack of descriptors while it waited here, and found it
   // again.
   if (find(cgroup.id) != nullptr) return;
-  std::optional<Recognised> who = recognise_path(cgroup.path, options_.include);
-  if (!who || !may_be_container(settling, *who)) return;
+  std::optional<Recognised> match = recognise_path(cgroup.path, options_.include);
+  if (!match || !may_be_container(settling, *match)) return;
   if (const auto at = represented_.find(cgroup.path); at != represented_.end()) {
     at->second.id = cgroup.id;
     return;
   }
   // A cgroup that may represent its parent uses the quota of that parent.
-  const bool inner = who->inside_scope || who->in_pod;
+  const bool inner = match->inside_scope || match->in_pod;
   if (tracked_.size() >= kMaxContainers ||
       !has_quota(inner ? parent_of(cgroup.path) : cgroup.path))
     return waiting_.push_back(settling);
@@ -347,22 +348,22 @@ void NodeSampler::Impl::settle(const Settling& settling, NodeSample& tick) {
     return;
   }
   if (reported) tree_.listen(cgroup.path, directory->get(), false);
-  const Represents represented = represents(settling, *who, directory->get(), tick.time);
+  const Represents represented = represents(settling, *match, directory->get(), tick.time);
   if (represented == Represents::not_yet) return settling_.push_back(settling);
   const bool below = is_engine_container(parent_of(cgroup.path));
-  if (represented == Represents::no && (who->inside_scope || (who->in_pod && below))) return;
-  track(cgroup, std::move(*who), represented == Represents::yes, std::move(*directory), tick);
+  if (represented == Represents::no && (match->inside_scope || (match->in_pod && below))) return;
+  track(cgroup, std::move(*match), represented == Represents::yes, std::move(*directory), tick);
 }
 
 TrackedList::const_iterator NodeSampler::Impl::find_path(const CgroupPath& path) const {
   return std::ranges::find(tracked_, path, [](const auto& one) -> auto& { return one->path; });
 }
 
-void NodeSampler::Impl::track(const TreeChange::Appeared& cgroup, Recognised&& who, bool for_parent,
-                              Fd directory, NodeSample& tick) {
+void NodeSampler::Impl::track(const TreeChange::Appeared& cgroup, Recognised&& match,
+                              bool for_parent, Fd directory, NodeSample& tick) {
   if (for_parent) represent(parent_of(cgroup.path), tick);
   tick.appeared.push_back(
-      describe_container(cgroup.id, cgroup.path, std::move(who), for_parent, directory.get(),
+      describe_container(cgroup.id, cgroup.path, std::move(match), for_parent, directory.get(),
                          options_.engine_root));
   const CgroupOwner* const owner =
       tree_.owner_of(for_parent ? parent_of(cgroup.path) : cgroup.path);
@@ -480,7 +481,7 @@ void NodeSampler::Impl::read_all(const Clock& clock, NodeSample& tick) {
     Tracked& tracked = *tracked_[i];
     const Pulled pulled = tracked.place ? pull_.record(tracked.id.inode, *tracked.place) : Pulled{};
     const MonotonicTime read = pulled.record != nullptr ? walked : clock.monotonic_now();
-    if (!tracked.files.read(tick.time, sample, buffer(), look_for(tracked, pulled), pulled)) {
+    if (!tracked.files.read(tick.time, sample, buffer(), plan_for(tracked, pulled), pulled)) {
       forget(tracked_.begin() + static_cast<std::ptrdiff_t>(i), tick);
       continue;
     }
@@ -568,8 +569,6 @@ Result<NodeSampler> NodeSampler::open(const Options& options) {
     return NodeSampler(std::make_unique<Impl>(options, CgroupTree::none()));
   Result<CgroupTree> tree = CgroupTree::open(options.cgroup_root);
   if (!tree) return std::unexpected(tree.error());
-  if (Status fit = require_cgroup_v2(tree->root_fd(), options.cgroup_root); !fit)
-    return std::unexpected(fit.error());
   return NodeSampler(std::make_unique<Impl>(options, std::move(*tree)));
 }
 
@@ -583,7 +582,7 @@ void NodeSampler::sample(const Clock& clock, NodeSample& tick) { impl_->sample(c
 void NodeSampler::set_observed_memory_age(std::chrono::nanoseconds age) {
   impl_->set_observed_memory_age(age);
 }
-void NodeSampler::attend(CgroupId id, bool close) { impl_->attend(id, close); }
+void NodeSampler::set_detail(CgroupId id, bool detailed) { impl_->set_detail(id, detailed); }
 
 std::uint64_t NodeSampler::impossible_samples() const { return impl_->impossible_samples(); }
 

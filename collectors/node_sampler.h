@@ -48,7 +48,7 @@ class NodeSampler {
   };
 
   // Raises this process's soft limit of descriptors to the hard limit, because a container needs
-  // about twenty. Errors: not_found (no such root), unsupported (cgroup v1), denied.
+  // about twenty. Errors: not_found (no such root), denied.
   static Result<NodeSampler> open(const Options& options);
   NodeSampler(NodeSampler&&) noexcept;
   NodeSampler& operator=(NodeSampler&&) noexcept;
@@ -64,10 +64,10 @@ class NodeSampler {
 
   // Sets whether limits of this container may be changed; the default is true. If true, memory.stat
   // is read at every tick, and so are events that no walk reports. Limits are read every
-  // kUntoldCloseLimitsPeriod, even without a reported write. If false, memory.stat is read at the
-  // pace of Options. If there are many such containers and no walk, they are sparse (see Look). A
+  // kDetailLimitsPeriod, even without a reported write. If false, memory.stat is read at the pace
+  // of Options. If there are many such containers and no walk, they are sparse (see ReadPlan). A
   // container that is not tracked is ignored.
-  void attend(CgroupId id, bool close);
+  void set_detail(CgroupId id, bool detailed);
 
   // A new descriptor (dup) of the directory of a tracked container; `gone` if it is not tracked.
   Result<Fd> duplicate_directory(CgroupId id) const;

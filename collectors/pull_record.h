@@ -21,7 +21,7 @@
 #define PULL_PIDS 16
 #define PULL_PRESSURE 32
 /* Numbers that were always equal differ now: `memory` must not be used. */
-#define PULL_SURPRISE 64
+#define PULL_MISMATCH 64
 /* `state` and `limits` are present. */
 #define PULL_STATE 128
 #define PULL_LIMITS 256
@@ -30,7 +30,7 @@ struct pull_record {
   __u64 tick; /* the walk that wrote the record */
   __u64 parts;
   __u64 usage_ns, user_ns, system_ns; /* user and system as ticks counted them */
-  __u64 told_user_ns, told_system_ns; /* as cpu.stat last printed them */
+  __u64 printed_user_ns, printed_system_ns; /* as cpu.stat last printed them */
   __u64 nr_periods, nr_throttled, throttled_ns;
   __u64 memory_pages, memory_peak_pages, swap_pages;
   __u64 events[5];       /* low, high, max, oom, oom_kill */

@@ -38,7 +38,7 @@ void PullSession::remove(std::uint64_t inode, std::uint32_t place) {
 }
 
 bool PullSession::needs_calibration(MonotonicTime now) const {
-  if (!pull_ || lines_.hopeless()) return false;
+  if (!pull_ || lines_.unsupported()) return false;
   return !lines_.usable() || mismatch_ != 0 || !last_calibration_ ||
          now - *last_calibration_ >= kCalibrationPeriod;
 }
@@ -53,7 +53,7 @@ void PullSession::walk(MonotonicTime now, const CalibrationTarget& target) {
   if (!after) return;
   last_calibration_ = now;
   mismatch_ = 0;
-  if (!lines_.learn(*before, *after, pull_->raw())) return;
+  if (!lines_.record(*before, *after, pull_->raw())) return;
   pull_->choose(lines_.choice());
   chosen_ = false;
 }
@@ -62,7 +62,7 @@ Pulled PullSession::record(std::uint64_t inode, std::uint32_t place) {
   Pulled pulled{.record = pull_ ? pull_->record(place) : nullptr};
   if (pulled.record == nullptr || !chosen_) return pulled;
   pulled.memory = lines_.decode(*pulled.record);
-  if (lines_.usable() && (pulled.record->parts & PULL_SURPRISE) != 0) mismatch_ = inode;
+  if (lines_.usable() && (pulled.record->parts & PULL_MISMATCH) != 0) mismatch_ = inode;
   return pulled;
 }
 
@@ -70,9 +70,10 @@ Source PullSession::source() const {
   if (pull_)
     return {"sampling", true,
             std::string(pull_->name()) +
-                (lines_.hopeless() ? ", and files for what memory.stat has" : "")};
+                (lines_.unsupported() ? ", and memory.stat from files" : "")};
   if (refusal_.empty()) return {"sampling", true, "files"};
-  return {"sampling", true, "files, for no program walks over cgroups here: " + refusal_};
+  return {"sampling", true,
+          "files, because no BPF program can walk over cgroups here: " + refusal_};
 }
 
 }  // namespace cgphase

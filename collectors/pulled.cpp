@@ -32,9 +32,9 @@ std::uint64_t share(std::uint64_t part, std::uint64_t rest, std::uint64_t of) {
 
 void AdjustedCpuTime::fill(const pull_record& record, CpuStat& cpu) {
   // Another process has read the file since.
-  if (record.told_user_ns + record.told_system_ns > user_ns_ + system_ns_) {
-    user_ns_ = record.told_user_ns;
-    system_ns_ = record.told_system_ns;
+  if (record.printed_user_ns + record.printed_system_ns > user_ns_ + system_ns_) {
+    user_ns_ = record.printed_user_ns;
+    system_ns_ = record.printed_system_ns;
   }
   if (user_ns_ + system_ns_ < record.usage_ns) {
     std::uint64_t system = record.system_ns;

@@ -51,13 +51,13 @@ class LimitWriter {
   // Starts tracking a container. The writer takes the descriptor of its directory.
   virtual Status attach(CgroupId id, const CgroupPath& path, Fd directory) = 0;
   virtual void detach(CgroupId id) = 0;
-  // Never blocks the caller. The result comes through take_results().
+  // Never blocks the caller. The result comes through drain_results().
   virtual void submit(LimitChange change) = 0;
   // Reclaims `bytes` through memory.reclaim within a deadline. Leaves no state behind.
   virtual void submit_reclaim(CgroupId id, Bytes bytes) = 0;
   // Readable when results wait. -1 if results are available at once (recording writer).
   virtual int result_fd() const = 0;
-  virtual std::vector<LimitResult> take_results() = 0;
+  virtual std::vector<LimitResult> drain_results() = 0;
   // Restores originals by compare-and-set. Waits until done.
   struct RestoreReport {
     int restored = 0;  // knobs written back

@@ -10,10 +10,10 @@
 
 namespace cgphase {
 
-bool GpuWatch::look(const NodeSample& tick, const std::function<bool(CgroupId)>& wanted) {
+bool GpuWatch::scan(const NodeSample& tick, const std::function<bool(CgroupId)>& wanted) {
   bool changed = follow(tick);
   changed = take(tick.time) || changed;
-  if (!looks_->failed().empty()) return changed;
+  if (!scanner_->failed().empty()) return changed;
   if (unanswered_.empty()) ask_host(tick.time);
   changed = take(tick.time) || changed;
   if (unanswered_.empty() && host_may_have_gpu()) ask_containers(tick.time, wanted);
@@ -39,58 +39,58 @@ bool GpuWatch::follow(const NodeSample& tick) {
   return changed;
 }
 
-void GpuWatch::ask(std::vector<GpuQuestion> questions, MonotonicTime now) {
-  if (questions.empty()) return;
-  for (const GpuQuestion& question : questions) unanswered_.push_back(question.container);
+void GpuWatch::ask(std::vector<GpuScanRequest> requests, MonotonicTime now) {
+  if (requests.empty()) return;
+  for (const GpuScanRequest& request : requests) unanswered_.push_back(request.container);
   asked_ = turn_began_ = now;
-  looks_->ask(std::move(questions));
+  scanner_->ask(std::move(requests));
 }
 
 void GpuWatch::ask_host(MonotonicTime now) {
-  if (next_host_look_ && now < *next_host_look_) return;
-  next_host_look_ = now + kPeriod;
-  ask({GpuQuestion{}}, now);
+  if (next_host_scan_ && now < *next_host_scan_) return;
+  next_host_scan_ = now + kPeriod;
+  ask({GpuScanRequest{}}, now);
 }
 
 void GpuWatch::ask_containers(MonotonicTime now, const std::function<bool(CgroupId)>& wanted) {
-  std::vector<GpuQuestion> questions;
+  std::vector<GpuScanRequest> requests;
   std::vector<std::pair<MonotonicTime, CgroupId>> waiting;
   for (auto& [id, watched] : watched_) {
     if (!watched.populated || watched.use == GpuUse::seen) continue;
-    const bool due = !watched.looked || now - *watched.looked >= kPeriod;
-    const bool early = !due && now - *watched.looked > kFreshGpuLook && wanted(id);
-    if (early) waiting.emplace_back(*watched.looked, id);
+    const bool due = !watched.scanned || now - *watched.scanned >= kPeriod;
+    const bool early = !due && now - *watched.scanned > kFreshGpuLook && wanted(id);
+    if (early) waiting.emplace_back(*watched.scanned, id);
     if (!due) continue;
     watched.asked = true;
-    questions.push_back({id, watched.path, host_.value_or(HostDevices{})});
+    requests.push_back({id, watched.path, host_.value_or(HostDevices{})});
   }
   std::ranges::sort(waiting);
   if (waiting.size() > kMostWanted) waiting.resize(kMostWanted);
-  for (const auto& [looked, id] : waiting) {
+  for (const auto& [scanned, id] : waiting) {
     Watched& watched = watched_.at(id);
     watched.asked = true;
-    questions.push_back({id, watched.path, host_.value_or(HostDevices{})});
+    requests.push_back({id, watched.path, host_.value_or(HostDevices{})});
   }
-  ask(std::move(questions), now);
+  ask(std::move(requests), now);
 }
 
 bool GpuWatch::take(MonotonicTime now) {
   bool changed = false;
-  for (const GpuAnswer& answer : looks_->take_answers()) {
+  for (const GpuScanResult& result : scanner_->drain_results()) {
     CHECK_INVARIANT(!unanswered_.empty());
     const std::optional<CgroupId> id = unanswered_.front();
     unanswered_.pop_front();
     turn_began_ = now;
     hung_.clear();
     if (!id) {
-      changed = take_host(answer.host) || changed;
+      changed = take_host(result.host) || changed;
       continue;
     }
     const auto found = watched_.find(*id);
     // Not of processes that have ended meanwhile.
     if (found == watched_.end() || !std::exchange(found->second.asked, false)) continue;
-    found->second.use = answer.use;
-    found->second.looked = asked_;
+    found->second.use = result.use;
+    found->second.scanned = asked_;
     changed = true;
   }
   return changed;
@@ -127,15 +127,15 @@ bool GpuWatch::may_have_gpu(CgroupId id) const {
 std::optional<MonotonicTime> GpuWatch::ruled_out(CgroupId id) const {
   const Watched* const watched = host_may_have_gpu() ? find(id) : nullptr;
   if (watched == nullptr || watched->use != GpuUse::none) return std::nullopt;
-  return watched->looked;
+  return watched->scanned;
 }
 
 Source GpuWatch::source() const {
-  if (!looks_->failed().empty()) return {"GPU", false, looks_->failed()};
+  if (!scanner_->failed().empty()) return {"GPU", false, scanner_->failed()};
   Source source{"GPU", host_ && host_->gpu, error_};
   if (!error_.empty()) return source;
   if (!source.present) {
-    source.detail = host_ ? "no GPU among the devices of this host" : "not looked at yet";
+    source.detail = host_ ? "no GPU among the devices of this host" : "not scanned yet";
     return source;
   }
   const auto count = [&](GpuUse use) {

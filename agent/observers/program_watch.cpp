@@ -41,7 +41,7 @@ void ProgramWatch::look(NodeSample& tick, const Surroundings& around) {
     const auto found = watched_.find(sample.id);
     if (found == watched_.end()) continue;
     Watched& watched = found->second;
-    if (watched.told && around.probes->tells_limit_reads())
+    if (watched.told && around.probes->reports_limit_reads())
       ignore_quiet(sample.id, watched, tick.time, around);
     sample.programs = std::exchange(
         watched.stat, {.reads_cpu = watched.stat.reads_cpu,
@@ -51,7 +51,7 @@ void ProgramWatch::look(NodeSample& tick, const Surroundings& around) {
 
 void ProgramWatch::hear(MonotonicTime now, const Surroundings& around) {
   if (!around.probes) return;
-  for (const ProgramAct& act : around.probes->take_program_acts()) take(act, now, around);
+  for (const ProgramAct& act : around.probes->drain_program_acts()) take(act, now, around);
 }
 
 void ProgramWatch::attend(const Sample& sample, const Surroundings& around) {
@@ -154,7 +154,7 @@ void ProgramWatch::start(CgroupId id, Watched& watched, std::uint64_t key,
 }
 
 void ProgramWatch::take(const ProgramAct& act, MonotonicTime now, const Surroundings& around) {
-  if (act.kind == ProgramAct::Kind::untold && act.container == 0) {
+  if (act.kind == ProgramAct::Kind::dropped && act.container == 0) {
     for (auto& [id, watched] : watched_)
       if (watched.told) take_untold(id, watched, around);
     return;
@@ -166,7 +166,7 @@ void ProgramWatch::take(const ProgramAct& act, MonotonicTime now, const Surround
   switch (act.kind) {
     case ProgramAct::Kind::starts:
       return start(id, watched, act.key, find_limit_reader(act.command, {}), now, around);
-    case ProgramAct::Kind::untold: return take_untold(id, watched, around);
+    case ProgramAct::Kind::dropped: return take_untold(id, watched, around);
     case ProgramAct::Kind::reads_cpu:
     case ProgramAct::Kind::reads_memory: return take_read(id, watched, act, now, around);
   }

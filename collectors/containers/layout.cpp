@@ -13,13 +13,14 @@
 namespace cgphase {
 namespace {
 
+
 CgroupPath parent_path(const CgroupPath& path) { return path.substr(0, path.rfind('/')); }
 
 // True if a file of the engine describes it.
-bool is_known(const Recognised& who, const std::string& engine_root) {
+bool is_known(const Recognised& match, const std::string& engine_root) {
   ContainerInfo container;
-  container.engine = who.engine;
-  container.engine_id = who.engine_id;
+  container.engine = match.engine;
+  container.engine_id = match.engine_id;
   read_engine_files(engine_root, container);
   return !container.name.empty() || !container.image.empty() || !container.labels.empty();
 }
@@ -49,11 +50,11 @@ bool has_processes(int directory_fd, const char* file) {
   return processes ? !processes->empty() : processes.error().kind == ErrorKind::invalid;
 }
 
-bool represents_parent(const CgroupPath& path, const Recognised& who, int directory_fd,
+bool represents_parent(const CgroupPath& path, const Recognised& match, int directory_fd,
                        const std::string& engine_root) {
-  if (!who.inside_scope && !who.in_pod) return false;
+  if (!match.inside_scope && !match.in_pod) return false;
   if (has_processes(directory_fd, "../cgroup.procs")) return false;
-  if (who.inside_scope) return has_limits(directory_fd, "") || !has_limits(directory_fd, "../");
+  if (match.inside_scope) return has_limits(directory_fd, "") || !has_limits(directory_fd, "../");
   const auto above = recognise_path(parent_path(path), {});
   return !above || !is_known(*above, engine_root);
 }
@@ -65,21 +66,21 @@ CgroupPath container_around(const CgroupPath& path) {
   return {};
 }
 
-ContainerInfo describe_container(CgroupId id, const CgroupPath& path, Recognised&& who,
+ContainerInfo describe_container(CgroupId id, const CgroupPath& path, Recognised&& match,
                                  bool for_parent, int directory_fd,
                                  const std::string& engine_root) {
   ContainerInfo container;
   container.id = id;
   container.path = path;
-  container.engine = who.engine;
-  container.engine_id = std::move(who.engine_id);
-  container.name = std::move(who.name);
-  container.hands_off = std::move(who.hands_off);
+  container.engine = match.engine;
+  container.engine_id = std::move(match.engine_id);
+  container.name = std::move(match.name);
+  container.hands_off = std::move(match.hands_off);
   container.systemd_unit = is_systemd_unit(path);
   const CgroupPath above = parent_path(path);
   container.owner = for_parent ? parent_path(above) : above;
   const bool nested = is_in_container(for_parent ? parent_path(above) : above);
-  container.made_by_root = !nested && is_made_by_root(directory_fd, who.inside_scope);
+  container.made_by_root = !nested && is_made_by_root(directory_fd, match.inside_scope);
   if (container.made_by_root) read_engine_files(engine_root, container);
   if (container.engine == Engine::cgroup) read_attributes(directory_fd, container);
   return container;

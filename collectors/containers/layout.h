@@ -17,14 +17,14 @@ bool has_processes(int directory_fd, const char* file);
 // pod whose cgroup looks like a container of Docker. The root of a container can create either
 // name. So the inner cgroup does not count if the outer one has processes, is known to an engine,
 // or alone has limits.
-bool represents_parent(const CgroupPath& path, const Recognised& who, int directory_fd,
+bool represents_parent(const CgroupPath& path, const Recognised& match, int directory_fd,
                        const std::string& engine_root);
 
 // The outermost engine container above `path`; empty if there is none.
 CgroupPath container_around(const CgroupPath& path);
 
 // `for_parent`: it represents its parent. Reads the engines' files and the cgroup's attributes.
-ContainerInfo describe_container(CgroupId id, const CgroupPath& path, Recognised&& who,
+ContainerInfo describe_container(CgroupId id, const CgroupPath& path, Recognised&& match,
                                  bool for_parent, int directory_fd,
                                  const std::string& engine_root);
 

@@ -215,8 +215,8 @@ std::optional<Recognised> recognise_path(std::string_view path,
 }
 
 bool is_engine_container(std::string_view path) {
-  const auto who = recognise_path(path, {});
-  return who && who->engine != Engine::slurm;
+  const auto match = recognise_path(path, {});
+  return match && match->engine != Engine::slurm;
 }
 
 bool is_in_container(std::string_view path) {

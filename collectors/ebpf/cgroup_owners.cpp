@@ -18,7 +18,7 @@ void CgroupOwners::follow(const NodeSample& tick) {
       known.gone = true;
     }
     known.container = containers_.nearest(known.path);
-    const bool forgotten = known.gone && known.looks++ == kKeptChanges;
+    const bool forgotten = known.gone && known.changes++ == kKeptChanges;
     at = forgotten ? known_.erase(at) : std::next(at);
   }
 }

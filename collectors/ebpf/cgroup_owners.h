@@ -49,7 +49,7 @@ class CgroupOwners {
     CgroupPath path;  // empty: unknown
     std::optional<CgroupId> container;
     bool gone = false;  // removed with its container
-    int looks = 0;      // changes since then
+    int changes = 0;    // of containers since then
   };
   CgroupPaths paths_;
   ContainerPaths containers_;

@@ -15,14 +15,15 @@ namespace {
 constexpr const char* kLimitWrites = "eBPF: who writes limits";
 constexpr const char* kPrograms = "eBPF: programs that start";
 constexpr const char* kCounters = "eBPF: counters";
+constexpr const char* kNotNeeded = "not needed while all containers are only observed";
 
 class KernelProbes final : public ProbeSource {
  public:
   KernelProbes(std::string cgroup_root, double budget_ratio)
       : cgroup_root_(std::move(cgroup_root)), counters_(cgroup_root_, budget_ratio) {}
 
-  std::vector<LimitWrite> take_limit_writes() override {
-    return limit_writes_ ? limit_writes_->take() : std::vector<LimitWrite>();
+  std::vector<LimitWrite> drain_limit_writes() override {
+    return limit_writes_ ? limit_writes_->drain() : std::vector<LimitWrite>();
   }
 
   // The program is tried once whenever it becomes wanted. A retry would fail again.
@@ -47,10 +48,10 @@ class KernelProbes final : public ProbeSource {
   void ignore_program(CgroupId container, std::uint64_t key, bool ignored) override {
     if (programs_) programs_->ignore(container.inode, key, ignored);
   }
-  std::vector<ProgramAct> take_program_acts() override {
-    return programs_ ? programs_->take() : std::vector<ProgramAct>();
+  std::vector<ProgramAct> drain_program_acts() override {
+    return programs_ ? programs_->drain() : std::vector<ProgramAct>();
   }
-  bool tells_limit_reads() const override { return programs_ && programs_->tells_reads(); }
+  bool reports_limit_reads() const override { return programs_ && programs_->reports_reads(); }
   std::shared_ptr<ProgramStarts> program_starts() override {
     return programs_ ? programs_->starts() : nullptr;
   }
@@ -68,7 +69,7 @@ class KernelProbes final : public ProbeSource {
 
  private:
   Source limit_write_source() const {
-    if (!wanted_) return {kLimitWrites, false, "not needed where all is only observed"};
+    if (!wanted_) return {kLimitWrites, false, kNotNeeded};
     if (!limit_writes_) return {kLimitWrites, false, no_limit_writes_};
     const std::uint64_t lost = limit_writes_->lost();
     return {kLimitWrites, true,
@@ -76,7 +77,7 @@ class KernelProbes final : public ProbeSource {
   }
 
   Source program_source() const {
-    if (!programs_wanted_) return {kPrograms, false, "not needed where all is only observed"};
+    if (!programs_wanted_) return {kPrograms, false, kNotNeeded};
     if (!programs_) return {kPrograms, false, no_programs_};
     const std::uint64_t lost = programs_->lost();
     return {kPrograms, true,
@@ -97,12 +98,12 @@ class KernelProbes final : public ProbeSource {
 class NoProbes final : public ProbeSource {
  public:
   explicit NoProbes(std::string why) : why_(std::move(why)) {}
-  std::vector<LimitWrite> take_limit_writes() override { return {}; }
+  std::vector<LimitWrite> drain_limit_writes() override { return {}; }
   void set_wanted(bool) override {}
   bool watch_programs(CgroupId, bool) override { return false; }
   void ignore_program(CgroupId, std::uint64_t, bool) override {}
-  std::vector<ProgramAct> take_program_acts() override { return {}; }
-  bool tells_limit_reads() const override { return false; }
+  std::vector<ProgramAct> drain_program_acts() override { return {}; }
+  bool reports_limit_reads() const override { return false; }
   std::shared_ptr<ProgramStarts> program_starts() override { return nullptr; }
   void fill_counters(NodeSample&) override {}
   std::optional<RunQueueHistogram> run_queue_histogram(CgroupId) const override { return {}; }

@@ -87,7 +87,7 @@ Result<LimitWriteProbe> LimitWriteProbe::start(const std::string& cgroup_root) {
   return LimitWriteProbe(std::move(impl));
 }
 
-std::vector<LimitWrite> LimitWriteProbe::take() {
+std::vector<LimitWrite> LimitWriteProbe::drain() {
   (void)ring_buffer__consume(impl_->ring.get());
   return std::exchange(impl_->taken, {});
 }

@@ -29,8 +29,8 @@ class LimitWriteProbe {
   LimitWriteProbe& operator=(LimitWriteProbe&&) noexcept;
   ~LimitWriteProbe();
 
-  // As ProbeSource::take_limit_writes().
-  std::vector<LimitWrite> take();
+  // As ProbeSource::drain_limit_writes().
+  std::vector<LimitWrite> drain();
   // Number of writes that were lost because the ring was full.
   std::uint64_t lost() const;
 

@@ -91,8 +91,8 @@ Status check_probes() {
   if (Status types = check_types(); !types) return types;
   if (!in_first_pid_namespace())
     return failure(ErrorKind::unsupported,
-                   "this process is in a pid namespace of its own, and the kernel tells pids of "
-                   "the machine");
+                   "this process is in a pid namespace of its own, and the kernel reports pids "
+                   "of the machine");
   return {};
 }
 

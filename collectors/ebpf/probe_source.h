@@ -20,10 +20,10 @@ namespace cgphase {
 
 // An action of a program in a watched container.
 struct ProgramAct {
-  // Reads of cpu.max and memory.high. `untold`: more actions happened than are reported.
-  enum class Kind : std::uint8_t { starts, reads_cpu, reads_memory, untold };
+  // Reads of cpu.max and memory.high. `dropped`: more actions happened than are reported.
+  enum class Kind : std::uint8_t { starts, reads_cpu, reads_memory, dropped };
   Kind kind = Kind::starts;
-  std::uint64_t container = 0;      // the inode of CgroupId; 0 with `untold`: all containers
+  std::uint64_t container = 0;      // the inode of CgroupId; 0 with `dropped`: all containers
   std::uint64_t key = 0;            // hash of the command line; 0: unknown
   std::chrono::nanoseconds age{0};  // age of its process
   std::string command;          // its comm, foreign bytes
@@ -38,7 +38,7 @@ class ProbeSource {
   // kernel keeps, because a write must explain a change in the same tick. Newer writes beyond that
   // limit wait for the next call. Never blocks.
   static constexpr std::size_t kMostLimitWrites = 2340;
-  virtual std::vector<LimitWrite> take_limit_writes() = 0;
+  virtual std::vector<LimitWrite> drain_limit_writes() = 0;
 
   // Sets whether limit writes are needed; the default is false. Programs are loaded only while they
   // are needed. A change takes tens of milliseconds, because the kernel's types are read.
@@ -53,9 +53,9 @@ class ProbeSource {
   // Actions since the last call. The same action of the same command line is reported once per
   // second. Never blocks.
   static constexpr std::size_t kMostProgramActs = 4681;  // as many as the kernel keeps
-  virtual std::vector<ProgramAct> take_program_acts() = 0;
+  virtual std::vector<ProgramAct> drain_program_acts() = 0;
   // True if reads are reported too. Call it after the first watch_programs().
-  virtual bool tells_limit_reads() const = 0;
+  virtual bool reports_limit_reads() const = 0;
   // Reports starts immediately, for another thread, from the first watch_programs() on. Null if
   // nothing can report them.
   virtual std::shared_ptr<ProgramStarts> program_starts() = 0;

@@ -5,10 +5,10 @@
 namespace cgphase {
 
 ProgramRuns program_runs(int program) {
-  bpf_prog_info told{};
-  __u32 bytes = sizeof(told);
-  if (bpf_obj_get_info_by_fd(program, &told, &bytes) != 0) return {};
-  return {told.run_time_ns, told.run_cnt};
+  bpf_prog_info info{};
+  __u32 bytes = sizeof(info);
+  if (bpf_obj_get_info_by_fd(program, &info, &bytes) != 0) return {};
+  return {info.run_time_ns, info.run_cnt};
 }
 
 std::optional<RunTimeAccounting> RunTimeAccounting::start() {

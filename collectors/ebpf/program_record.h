@@ -17,8 +17,8 @@
 // others.
 #define PROGRAM_ACTS_IN_A_SECOND 64
 
-// PROGRAM_UNTOLD: more actions happened than are reported.
-enum program_act { PROGRAM_STARTS, PROGRAM_READS_CPU, PROGRAM_READS_MEMORY, PROGRAM_UNTOLD };
+// PROGRAM_DROPPED: more actions happened than are reported.
+enum program_act { PROGRAM_STARTS, PROGRAM_READS_CPU, PROGRAM_READS_MEMORY, PROGRAM_DROPPED };
 
 struct program_record {
   __u64 container;  // inode of its cgroup

@@ -13,7 +13,7 @@
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
   __uint(max_entries, PROGRAM_RING_BYTES);
-} told SEC(".maps");
+} acts SEC(".maps");
 
 // Inodes of containers in which a program has just started; wakes its reader.
 struct {
@@ -50,7 +50,7 @@ struct {
   __type(value, __u64);
 } recent SEC(".maps");
 
-__u64 lost = 0;  // acts that found `told` full
+__u64 lost = 0;  // acts that found the ring full
 
 #define SECOND_NS (1000 * 1000 * 1000ULL)
 // A restored limit stays in force much longer than this.
@@ -80,7 +80,7 @@ static __always_inline __u64 key_of(struct task_struct *task) {
 
 static __always_inline void put(__u64 container, __u64 key, struct task_struct *task,
                                 enum program_act act) {
-  struct program_record *record = bpf_ringbuf_reserve(&told, sizeof(*record), 0);
+  struct program_record *record = bpf_ringbuf_reserve(&acts, sizeof(*record), 0);
   if (!record) {
     __sync_fetch_and_add(&lost, 1);
     return;
@@ -94,8 +94,9 @@ static __always_inline void put(__u64 container, __u64 key, struct task_struct *
 }
 
 // Reports the same action of the same command line once per second.
-static __always_inline void tell(struct watched_container *watch, const struct program_key *program,
-                                 struct task_struct *task, enum program_act act) {
+static __always_inline void report(struct watched_container *watch,
+                                   const struct program_key *program, struct task_struct *task,
+                                   enum program_act act) {
   const __u64 now = bpf_ktime_get_ns();
   const struct recent_act same = {*program, act};
   const __u64 *last = bpf_map_lookup_elem(&recent, &same);
@@ -107,7 +108,7 @@ static __always_inline void tell(struct watched_container *watch, const struct p
   }
   watch->acts++;
   if (watch->acts > PROGRAM_ACTS_IN_A_SECOND + 1) return;
-  if (watch->acts > PROGRAM_ACTS_IN_A_SECOND) act = PROGRAM_UNTOLD;
+  if (watch->acts > PROGRAM_ACTS_IN_A_SECOND) act = PROGRAM_DROPPED;
   put(program->container, program->key, task, act);
 }
 
@@ -149,7 +150,7 @@ int BPF_PROG(on_exec) {
     if (!program.key) program.key = key_of(task);
     if (program.key && bpf_map_lookup_elem(&harmless, &program)) continue;
     wake(watch, program.container);
-    tell(watch, &program, task, PROGRAM_STARTS);
+    report(watch, &program, task, PROGRAM_STARTS);
   }
   return 0;
 }
@@ -197,7 +198,7 @@ int BPF_PROG(on_read, struct seq_file *file) {
     struct watched_container *watch = bpf_map_lookup_elem(&watched, &program.container);
     if (!watch) continue;
     if (!program.key) program.key = key_of(task);
-    tell(watch, &program, task, act);
+    report(watch, &program, task, act);
   }
   return 0;
 }

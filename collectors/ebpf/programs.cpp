@@ -24,20 +24,20 @@ const std::vector<Tier<programs>> kProgramTiers = {
 }  // namespace
 
 std::optional<ProgramAct> parse_program_act(std::span<const std::byte> record) {
-  program_record told;
-  if (record.size() < sizeof(told)) return std::nullopt;
-  std::memcpy(&told, record.data(), sizeof(told));
-  ProgramAct act{.container = told.container,
-                 .key = told.key,
-                 .age = std::chrono::nanoseconds(static_cast<std::int64_t>(told.age_ns))};
-  switch (told.act) {
+  program_record raw;
+  if (record.size() < sizeof(raw)) return std::nullopt;
+  std::memcpy(&raw, record.data(), sizeof(raw));
+  ProgramAct act{.container = raw.container,
+                 .key = raw.key,
+                 .age = std::chrono::nanoseconds(static_cast<std::int64_t>(raw.age_ns))};
+  switch (raw.act) {
     case PROGRAM_STARTS: act.kind = ProgramAct::Kind::starts; break;
     case PROGRAM_READS_CPU: act.kind = ProgramAct::Kind::reads_cpu; break;
     case PROGRAM_READS_MEMORY: act.kind = ProgramAct::Kind::reads_memory; break;
-    case PROGRAM_UNTOLD: act.kind = ProgramAct::Kind::untold; break;
+    case PROGRAM_DROPPED: act.kind = ProgramAct::Kind::dropped; break;
     default: return std::nullopt;
   }
-  act.command.assign(told.command, ::strnlen(told.command, sizeof(told.command)));
+  act.command.assign(raw.command, ::strnlen(raw.command, sizeof(raw.command)));
   return act;
 }
 
@@ -53,22 +53,22 @@ struct ProgramProbe::Impl final : ProgramStarts {
     std::uint64_t container = 0;
     if (size < sizeof(container)) return 0;
     std::memcpy(&container, data, sizeof(container));
-    impl.tell(impl.listener, container);
+    impl.notify(impl.listener, container);
     return --impl.left > 0 ? 0 : -1;
   }
 
   int fd() const override { return ring_buffer__epoll_fd(starts.get()); }
-  void take(void (*tell_one)(void*, std::uint64_t), void* whom) override {
-    tell = tell_one;
+  void take(void (*notify_one)(void*, std::uint64_t), void* whom) override {
+    notify = notify_one;
     listener = whom;
     left = PROGRAM_START_RING_BYTES / sizeof(std::uint64_t);
     (void)ring_buffer__consume(starts.get());
   }
 
   Started<programs> started;
-  Ring told;    // read by the owner of the probe
+  Ring acts;    // read by the owner of the probe
   Ring starts;  // read through ProgramStarts, as are the members below
-  void (*tell)(void*, std::uint64_t) = nullptr;
+  void (*notify)(void*, std::uint64_t) = nullptr;
   void* listener = nullptr;
   std::size_t left = 0;  // records left to report in this take()
   std::vector<ProgramAct> taken;
@@ -87,11 +87,11 @@ Result<ProgramProbe> ProgramProbe::start() {
   if (!started) return std::unexpected(started.error());
   impl->started = std::move(*started);
   const auto& maps = impl->started.probe->maps;
-  impl->told.reset(
-      ring_buffer__new(bpf_map__fd(maps.told), Impl::take_act, impl.get(), nullptr));
+  impl->acts.reset(
+      ring_buffer__new(bpf_map__fd(maps.acts), Impl::take_act, impl.get(), nullptr));
   impl->starts.reset(
       ring_buffer__new(bpf_map__fd(maps.starts), Impl::take_start, impl.get(), nullptr));
-  if (!impl->told || !impl->starts)
+  if (!impl->acts || !impl->starts)
     return probe_failure("reading", "programs", ProbeKind::copying, errno);
   return ProgramProbe(std::move(impl));
 }
@@ -111,17 +111,17 @@ void ProgramProbe::ignore(std::uint64_t container, std::uint64_t key, bool ignor
   else (void)bpf_map_delete_elem(map, &program);
 }
 
-std::vector<ProgramAct> ProgramProbe::take() {
+std::vector<ProgramAct> ProgramProbe::drain() {
   const std::uint64_t lost_now = lost();
-  (void)ring_buffer__consume(impl_->told.get());
+  (void)ring_buffer__consume(impl_->acts.get());
   if (std::exchange(impl_->lost_before, lost_now) != lost_now)
-    impl_->taken.push_back({.kind = ProgramAct::Kind::untold, .command = {}});
+    impl_->taken.push_back({.kind = ProgramAct::Kind::dropped, .command = {}});
   return std::exchange(impl_->taken, {});
 }
 
 std::string ProgramProbe::tier() const { return impl_->started.tier; }
 
-bool ProgramProbe::tells_reads() const { return impl_->started.tier == kProgramTiers.front().name; }
+bool ProgramProbe::reports_reads() const { return impl_->started.tier == kProgramTiers.front().name; }
 
 std::uint64_t ProgramProbe::lost() const {
   return __atomic_load_n(&impl_->started.probe->bss->lost, __ATOMIC_RELAXED);

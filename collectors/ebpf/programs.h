@@ -33,11 +33,11 @@ class ProgramProbe {
   bool watch(std::uint64_t container, bool wanted);
   // As ProbeSource::ignore_program().
   void ignore(std::uint64_t container, std::uint64_t key, bool ignored);
-  // As ProbeSource::take_program_acts().
-  std::vector<ProgramAct> take();
+  // As ProbeSource::drain_program_acts().
+  std::vector<ProgramAct> drain();
   // The reported actions: "starts and reads", or "starts" if this kernel cannot report reads.
   std::string tier() const;
-  bool tells_reads() const;
+  bool reports_reads() const;
   // Number of actions that were lost because the ring was full.
   std::uint64_t lost() const;
   // The result may outlive this object.

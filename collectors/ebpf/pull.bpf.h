@@ -126,20 +126,20 @@ static __always_inline __u64 take_memory_lines(const struct mem_cgroup *memory, 
   bpf_probe_read_kernel(gathered, bytes, (const char *)stats + begin);
   for (int i = 0; i < PULL_MEMORY_LINES; i++)
     to->memory[i] = gathered[memory_index[i] & (PULL_RAW - 1)];
-  __u64 surprise = 0;
+  __u64 mismatch = 0;
   // There is no branch on the values, because the verifier of older kernels would follow each path
   // for each cgroup.
 #pragma clang loop unroll(full)
   for (int i = 0; i < PULL_RAW; i++) {
     if (i * sizeof gathered[0] >= bytes) break;
-    surprise |= gathered[i] ^ gathered[same_index[i] & (PULL_RAW - 1)];
+    mismatch |= gathered[i] ^ gathered[same_index[i] & (PULL_RAW - 1)];
   }
   if (id == raw_of) {
     for (int i = 0; i < PULL_RAW; i++)
       raw[i] = i * sizeof gathered[0] < bytes ? gathered[i] : PULL_NO_PLACE;
     raw_tick = tick;
   }
-  return surprise ? PULL_SURPRISE : 0;
+  return mismatch ? PULL_MISMATCH : 0;
 }
 
 static __always_inline __u64 take_memory(const struct cgroup *cgroup, __u64 id,
@@ -267,8 +267,8 @@ static __always_inline void take(const struct cgroup *cgroup) {
   to->usage_ns = cgroup->bstat.cputime.sum_exec_runtime;
   to->user_ns = cgroup->bstat.cputime.utime;
   to->system_ns = cgroup->bstat.cputime.stime;
-  to->told_user_ns = cgroup->prev_cputime.utime;
-  to->told_system_ns = cgroup->prev_cputime.stime;
+  to->printed_user_ns = cgroup->prev_cputime.utime;
+  to->printed_system_ns = cgroup->prev_cputime.stime;
   to->limits = 0;
   // The parts are stored one after the other. The verifier would follow each path for each cgroup
   // if a register held a value that depends on the path.

@@ -76,9 +76,9 @@ void take_engine(std::string_view key, std::string_view value, DrmFdinfo& info) 
 
 std::optional<Bytes> sum_of(const Regions& regions) {
   std::optional<Bytes> sum;
-  for (const auto& [region, told] : regions) {
-    const auto best = std::ranges::find_if(told, [](const Counter& one) { return bool(one); });
-    if (best != told.end()) sum = Bytes{sum.value_or(Bytes{}).value + **best};
+  for (const auto& [region, values] : regions) {
+    const auto best = std::ranges::find_if(values, [](const Counter& one) { return bool(one); });
+    if (best != values.end()) sum = Bytes{sum.value_or(Bytes{}).value + **best};
   }
   return sum;
 }

@@ -38,12 +38,12 @@ GpuReader::GpuReader(Options options)
             .cgroup = options_.cgroup_root}) {}
 
 GpuReading GpuReader::read(MonotonicTime now, const std::vector<CgroupPath>& containers) {
-  GpuReading reading{.time = now, .devices = {}, .clients = {}, .told = {}};
+  GpuReading reading{.time = now, .devices = {}, .clients = {}, .summary = {}};
   nvml_.read(now, reading);
   read_tegra(reading);
   drm_.read(now, containers, reading);
   join_cgroups(reading);
-  reading.told = summary(reading);
+  reading.summary = summary(reading);
   return reading;
 }
 

@@ -42,7 +42,7 @@ struct GpuReading {
   MonotonicTime time;  // start of the reading
   std::vector<GpuDevice> devices;
   std::vector<GpuClient> clients;
-  std::string told;    // one sentence for `status`: what is read, or why nothing is
+  std::string summary;  // one sentence for `status`: what is read, or why nothing is
 };
 
 }  // namespace cgphase

@@ -89,7 +89,7 @@ Source GpuThread::source(MonotonicTime now) const {
             "the driver has not answered for " + std::to_string(seconds.count()) + " s"};
   }
   if (!shared_->latest) return {kSourceName, false, "not read yet"};
-  return {kSourceName, !shared_->latest->devices.empty(), shared_->latest->told};
+  return {kSourceName, !shared_->latest->devices.empty(), shared_->latest->summary};
 }
 
 }  // namespace cgphase

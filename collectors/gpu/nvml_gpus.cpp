@@ -22,8 +22,8 @@ GpuStat use_of(const nvml::ProcessSample& sample) {
 
 // A driver may also report the other instances of the same GPU instance, or the whole GPU.
 bool is_in(const nvml::ProcessInfo& info, const NvmlLibrary::Instance& instance) {
-  const auto fits = [](unsigned told, unsigned own) {
-    return told == nvml::kNoInstance || own == nvml::kNoInstance || told == own;
+  const auto fits = [](unsigned reported, unsigned own) {
+    return reported == nvml::kNoInstance || own == nvml::kNoInstance || reported == own;
   };
   return fits(info.gpu_instance, instance.gpu_instance) &&
          fits(info.compute_instance, instance.compute_instance);
@@ -138,12 +138,12 @@ void NvmlGpus::add_processes(const Unit& unit, MonotonicTime now, GpuReading& re
   if (!processes) return;
   if (processes->empty()) return;  // there are no processes, and this query takes the most time
   History* const history = unit.instance ? nullptr : &histories_[unit.id];
-  const bool told = history != nullptr && read_samples(unit.device, now, *history);
+  const bool reported = history != nullptr && read_samples(unit.device, now, *history);
   for (const nvml::ProcessInfo& info : *processes) {
     if (unit.instance && !is_in(info, *unit.instance)) continue;
     if (reading.clients.size() == kMostGpuClients) return;
     GpuClient client = client_of(info, reading.devices.size() - 1);
-    if (told) {
+    if (reported) {
       const auto busy = history->processes.find(info.pid);
       const bool idle = busy == history->processes.end();
       client.use.utilisation_ratio = idle ? 0.0 : busy->second.use.utilisation_ratio;

@@ -11,7 +11,9 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace cgphase {
 namespace {
@@ -21,13 +23,12 @@ constexpr int kStopFd = 3;  // of the companion
 constexpr int kStopWaitMs = 2000;
 constexpr int kStopPollMs = 10;
 
-Result<std::string> find_program(const std::vector<std::string>& extra) {
+Result<std::string> find_program() {
   std::vector<std::string> directories;
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   if (!error) directories.push_back(self.parent_path().string());
   directories.emplace_back("/usr/lib/cgphase");
-  directories.insert(directories.end(), extra.begin(), extra.end());
   std::string searched;
   for (const std::string& directory : directories) {
     std::string candidate = directory + "/" + kProgram;
@@ -101,7 +102,7 @@ Companion& Companion::operator=(Companion&& other) noexcept {
 }
 
 Result<Companion> Companion::start(const Options& options) {
-  const auto program = find_program(options.program_directories);
+  const auto program = find_program();
   if (!program) return std::unexpected(program.error());
   std::array<int, 2> ends;  // a socket pair, because a pipe would raise SIGPIPE
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)

@@ -12,7 +12,6 @@
 
 #include <chrono>
 #include <string>
-#include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
@@ -30,13 +29,11 @@ class Companion {
     std::string runtime_dir;
     std::string cgroup_root;
     std::chrono::milliseconds silence = kDefaultSilence;
-    // More directories to search for cgphase-restore. The directory of the running program and
-    // /usr/lib/cgphase come first.
-    std::vector<std::string> program_directories = {};
   };
 
-  // Starts the companion. Call it after LeaseTable::open and before the first change. Errors:
-  // not_found (no cgphase-restore; the text lists the searched directories), io.
+  // Starts the companion. Call it after LeaseTable::open and before the first change. Searches for
+  // cgphase-restore in the directory of the running program and in /usr/lib/cgphase. Errors:
+  // not_found (the text lists the directories), io.
   static Result<Companion> start(const Options& options);
 
   Companion(Companion&&) noexcept;

@@ -63,7 +63,7 @@ struct Identity {
   std::uint32_t crc;
 };
 
-enum class State : std::uint32_t { released = 1, held = 2 };
+enum class State : std::uint32_t { released = 1, leased = 2 };
 
 struct ModelSlot {
   std::uint64_t sequence;
@@ -178,9 +178,9 @@ std::string owner_of(pid_t pid) {
 }
 
 bool same_file(int fd, const std::string& path) {
-  struct stat held, named;
-  return ::fstat(fd, &held) == 0 && ::lstat(path.c_str(), &named) == 0 &&
-         held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+  struct stat opened, named;
+  return ::fstat(fd, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
 std::optional<Lease> lease_in(const Record& place) {
@@ -190,7 +190,7 @@ std::optional<Lease> lease_in(const Record& place) {
     const auto model = latest(place.model, identity.crc);
     const auto guard = latest(place.guard, identity.crc);
     if (!model.value && place.identity.load().crc != identity.crc) continue;
-    if (!model.value || model.value->state != State::held) return std::nullopt;
+    if (!model.value || model.value->state != State::leased) return std::nullopt;
     Lease lease;
     lease.id = {identity.device, identity.inode};
     lease.path.assign(identity.path.data(), identity.path_bytes);
@@ -301,7 +301,7 @@ Status LeaseTable::set_cgroup_root(const std::string& path) {
   const auto before = cgroup_root();
   if (before == path) return {};
   // A root that was only partly stored reads as absent, and no lease exists then.
-  if (!held().empty() && before)
+  if (!leased_records().empty() && before)
     return failure(ErrorKind::invalid,
                    path_ + ": limits below " + *before +
                        " are still leased; run cgphase-restore, or start with that cgroup root");
@@ -353,7 +353,7 @@ std::optional<LeaseValues> LeaseTable::read_values(int record, CgroupId id, Knob
   const Identity identity = place.identity.load();
   if (!belongs_to(identity, id, knob)) return std::nullopt;
   const auto model = latest(place.model, identity.crc);
-  if (!model.value || model.value->state != State::held) return std::nullopt;
+  if (!model.value || model.value->state != State::leased) return std::nullopt;
   LeaseValues values;
   values.original = model.value->original;
   values.model = model.value->values;
@@ -362,7 +362,7 @@ std::optional<LeaseValues> LeaseTable::read_values(int record, CgroupId id, Knob
   return values;
 }
 
-std::vector<int> LeaseTable::held() const {
+std::vector<int> LeaseTable::leased_records() const {
   std::vector<int> records;
   if (taken_over_) {
     const std::lock_guard lock(mutex_);
@@ -421,9 +421,9 @@ void LeaseTable::begin_anew(int record) {
   place.identity.store(identity);
 }
 
-Result<int> LeaseTable::hold(CgroupId id, const CgroupPath& path, Knob knob,
-                             const KnobText& previous, const KnobText& next,
-                             std::string_view reason) {
+Result<int> LeaseTable::record(CgroupId id, const CgroupPath& path, Knob knob,
+                               const KnobText& previous, const KnobText& next,
+                               std::string_view reason) {
   CHECK_INVARIANT(owned_);
   if (path.size() > kLeasePathBytes)
     return failure(ErrorKind::invalid, "the cgroup's path is longer than " +
@@ -431,15 +431,15 @@ Result<int> LeaseTable::hold(CgroupId id, const CgroupPath& path, Knob knob,
                                            " bytes; its limits are not changed");
   const std::lock_guard lock(mutex_);
   const auto found = index_.find({id, knob});
-  const auto record = found != index_.end() ? found->second : claim(id, path, knob);
-  if (!record)
+  const auto place_index = found != index_.end() ? found->second : claim(id, path, knob);
+  if (!place_index)
     return failure(ErrorKind::invalid, "all " + std::to_string(record_count()) +
                                            " leases are in use; no further limit is changed");
-  const auto values = read_values(*record, id, knob);
+  const auto values = read_values(*place_index, id, knob);
   const bool known =
       values && (same_value(knob, values->original, previous) || values->is_ours(knob, previous));
-  if (values && !known) begin_anew(*record);
-  Record& place = file_->record(*record);
+  if (values && !known) begin_anew(*place_index);
+  Record& place = file_->record(*place_index);
   const std::uint32_t identity_crc = place.identity.load().crc;
   const auto model = latest(place.model, identity_crc);
   ModelSlot slot = model.value.value_or(ModelSlot{});
@@ -450,11 +450,11 @@ Result<int> LeaseTable::hold(CgroupId id, const CgroupPath& path, Knob knob,
     push_front(slot.values, previous);
   }
   push_front(slot.values, next);
-  slot.state = State::held;
+  slot.state = State::leased;
   slot.reason = {};
   reason.copy(slot.reason.data(), kLeaseReasonBytes);
   publish(place.model, model, slot, identity_crc);
-  return *record;
+  return *place_index;
 }
 
 LeaseValues LeaseTable::release(int record, CgroupId id, Knob knob) {
@@ -485,7 +485,7 @@ bool LeaseTable::guard_hold(int record, CgroupId id, Knob knob, const KnobText& 
   const Identity identity = place.identity.load();
   if (!belongs_to(identity, id, knob)) return false;
   const auto model = latest(place.model, identity.crc);
-  if (!model.value || model.value->state != State::held) return false;
+  if (!model.value || model.value->state != State::leased) return false;
   const auto guard = latest(place.guard, identity.crc);
   GuardSlot slot = guard.value.value_or(GuardSlot{});
   push_front(slot.values, previous);
@@ -504,7 +504,6 @@ MonotonicTime LeaseTable::last_beat() const {
 }
 
 void LeaseTable::revoke() { file_->revocations.fetch_add(1); }
-std::uint64_t LeaseTable::revocations() const { return file_->revocations.load(); }
 
 bool LeaseTable::revoked() const { return file_->revocations.load() != file_->acknowledged.load(); }
 

@@ -72,7 +72,7 @@ class LeaseTable {
   // The cgroup root of the leased paths, so that a restorer needs no option. Absent until the owner
   // has set it.
   std::optional<std::string> cgroup_root() const;
-  // Called by the owner before its first hold(). Errors: invalid (longer than kLeaseRootBytes, or
+  // Called by the owner before its first record(). Errors: invalid (longer than kLeaseRootBytes, or
   // leases below another root exist, which would then be searched in the wrong place).
   Status set_cgroup_root(const std::string& root);
 
@@ -82,8 +82,8 @@ class LeaseTable {
   // `previous` its original. If `previous` is neither the original nor a value of ours, it becomes
   // the new original: somebody else set it and the agent accepted it. Returns the record. Errors:
   // invalid (the path is longer than kLeasePathBytes, or the table is full).
-  Result<int> hold(CgroupId id, const CgroupPath& path, Knob knob, const KnobText& previous,
-                   const KnobText& next, std::string_view reason);
+  Result<int> record(CgroupId id, const CgroupPath& path, Knob knob, const KnobText& previous,
+                     const KnobText& next, std::string_view reason);
   // Ends a lease whose original is in the file again, or whose cgroup is gone. Returns the last
   // values; those of the fast path are read after the release (see release_restored in
   // control/lease/restore.h). Empty if another thread released it first: the record may belong to
@@ -97,13 +97,13 @@ class LeaseTable {
   int record_count() const;
   // Absent if the record is not leased.
   std::optional<Lease> read(int record) const;
-  std::vector<int> held() const;
+  std::vector<int> leased_records() const;
   // Only the values, if the record is leased for this knob. Allocates nothing.
   std::optional<LeaseValues> read_values(int record, CgroupId id, Knob knob) const;
 
   // --- the fast-path thread ---
 
-  // Like hold(), for a raise by the fast path. False if the record is no longer leased for this
+  // Like record(), for a raise by the fast path. False if the record is no longer leased for this
   // knob.
   bool guard_hold(int record, CgroupId id, Knob knob, const KnobText& previous,
                   const KnobText& next);
@@ -116,7 +116,6 @@ class LeaseTable {
   // A restorer wrote the originals back while the owner lives. The owner must lower nothing until
   // it acknowledges that. Revocations from before the owner started count, too.
   void revoke();
-  std::uint64_t revocations() const;
   bool revoked() const;
   void acknowledge_revocation();
 

@@ -16,15 +16,15 @@ namespace {
 enum class Fate { restored, already_original, foreign, gone, file_gone, failed };
 
 struct Pending {
-  HeldLease held;
+  RecordedLease recorded;
   Error error;
 };
 
 // cpu.max.burst may not exceed the quota. If both rise, the quota goes first. If both fall, the
 // first attempt at the quota is refused and the next pass succeeds.
 bool in_order(const Pending& left, const Pending& right) {
-  const Lease& first = left.held.lease;
-  const Lease& second = right.held.lease;
+  const Lease& first = left.recorded.lease;
+  const Lease& second = right.recorded.lease;
   return std::pair(first.id, first.knob) < std::pair(second.id, second.knob);
 }
 
@@ -41,7 +41,7 @@ std::optional<KnobText> cut_original(const LeaseTable& leases, const Lease& leas
   if (lease.knob != Knob::cpu_max_burst) return std::nullopt;
   const auto quota = read_knob(directory_fd, Knob::cpu_max);
   if (!quota) return std::nullopt;
-  for (const HeldLease& other : held_leases(leases))
+  for (const RecordedLease& other : recorded_leases(leases))
     if (other.lease.id == lease.id && other.lease.knob == Knob::cpu_max &&
         other.lease.values.is_ours(Knob::cpu_max, *quota))
       return std::nullopt;
@@ -49,7 +49,7 @@ std::optional<KnobText> cut_original(const LeaseTable& leases, const Lease& leas
 }
 
 Fate restore_one(const LeaseTable& leases, Pending& pending, int directory_fd) {
-  const Lease& lease = pending.held.lease;
+  const Lease& lease = pending.recorded.lease;
   const auto found = read_knob(directory_fd, lease.knob);
   // The file disappears with its controller, and the limit with it. When it comes back, it has the
   // kernel's default.
@@ -74,7 +74,7 @@ Fate restore_one(const LeaseTable& leases, Pending& pending, int directory_fd) {
 
 Fate restore_and_release(LeaseTable& leases, Pending& pending,
                          const DirectoryOpener& open_directory, bool release) {
-  const auto& [record, lease] = pending.held;
+  const auto& [record, lease] = pending.recorded;
   const auto directory = open_directory(lease);
   const Fate fate =
       directory ? restore_one(leases, pending, directory->get())
@@ -92,7 +92,7 @@ Fate restore_and_release(LeaseTable& leases, Pending& pending,
 }
 
 std::string failure_line(const Pending& pending) {
-  const Lease& lease = pending.held.lease;
+  const Lease& lease = pending.recorded.lease;
   return escape_name(lease.path) + "/" + file_name(lease.knob) + ": original '" +
          std::string(lease.values.original.view()) + "' not restored: " + pending.error.text;
 }
@@ -136,25 +136,25 @@ bool release_restored(LeaseTable& leases, int record, CgroupId id, Knob knob, in
   return write_knob(directory_fd, knob, last.original).has_value();
 }
 
-std::vector<HeldLease> held_leases(const LeaseTable& leases, std::optional<CgroupId> id) {
+std::vector<RecordedLease> recorded_leases(const LeaseTable& leases, std::optional<CgroupId> id) {
   std::vector<int> records;
-  if (!id) records = leases.held();
+  if (!id) records = leases.leased_records();
   else
     for (const Knob knob : kKnobs)
       if (const auto record = leases.find(*id, knob)) records.push_back(*record);
-  std::vector<HeldLease> held;
+  std::vector<RecordedLease> recorded;
   // Another thread may have released a record meanwhile and given it to another cgroup.
   for (const int record : records)
     if (auto lease = leases.read(record); lease && (!id || lease->id == *id))
-      held.push_back({record, std::move(*lease)});
-  return held;
+      recorded.push_back({record, std::move(*lease)});
+  return recorded;
 }
 
-RestoreReport restore_held(LeaseTable& leases, std::vector<HeldLease> held,
+RestoreReport restore_recorded(LeaseTable& leases, std::vector<RecordedLease> recorded,
                            const DirectoryOpener& open_directory, bool release) {
   RestoreReport report;
   std::vector<Pending> pending;
-  for (HeldLease& one : held) pending.push_back({std::move(one), {}});
+  for (RecordedLease& one : recorded) pending.push_back({std::move(one), {}});
   std::sort(pending.begin(), pending.end(), in_order);
   std::set<CgroupId> gone;
   bool progress = true;
@@ -171,15 +171,15 @@ RestoreReport restore_held(LeaseTable& leases, std::vector<HeldLease> held,
       if (fate == Fate::restored) ++report.restored;
       if (fate == Fate::foreign) {
         ++report.foreign;
-        report.left.push_back(one.held.lease.knob);
+        report.left.push_back(one.recorded.lease.knob);
       }
-      if (fate == Fate::gone) gone.insert(one.held.lease.id);
+      if (fate == Fate::gone) gone.insert(one.recorded.lease.id);
     }
     pending = std::move(refused);
   }
   report.gone = static_cast<int>(gone.size());
   for (const Pending& one : pending) {
-    report.left.push_back(one.held.lease.knob);
+    report.left.push_back(one.recorded.lease.knob);
     report.failures.push_back(failure_line(one));
   }
   return report;
@@ -188,9 +188,9 @@ RestoreReport restore_held(LeaseTable& leases, std::vector<HeldLease> held,
 RestoreReport restore_leases(LeaseTable& leases, const std::string& cgroup_root) {
   const std::string root = leases.cgroup_root().value_or(cgroup_root);
   const auto by_path = [&](const Lease& lease) { return open_leased_directory(root, lease); };
-  if (leases.owned()) return restore_held(leases, held_leases(leases), by_path, true);
+  if (leases.owned()) return restore_recorded(leases, recorded_leases(leases), by_path, true);
   leases.revoke();
-  RestoreReport report = restore_held(leases, held_leases(leases), by_path, false);
+  RestoreReport report = restore_recorded(leases, recorded_leases(leases), by_path, false);
   if (report.restored > 0) leases.revoke();
   return report;
 }

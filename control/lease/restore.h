@@ -22,12 +22,12 @@ using RestoreReport = LimitWriter::RestoreReport;
 using DirectoryOpener = std::function<Result<Fd>(const Lease& lease)>;
 Result<Fd> open_leased_directory(const std::string& cgroup_root, const Lease& lease);
 
-struct HeldLease {
+struct RecordedLease {
   int record = 0;
   Lease lease;
 };
 // All leases, or those of one cgroup.
-std::vector<HeldLease> held_leases(const LeaseTable& leases,
+std::vector<RecordedLease> recorded_leases(const LeaseTable& leases,
                                    std::optional<CgroupId> id = std::nullopt);
 
 // Restores these leases by compare-and-set. A file with one of our values gets its original. A file
@@ -36,7 +36,7 @@ std::vector<HeldLease> held_leases(const LeaseTable& leases,
 // quota below the original burst, the burst becomes as large as that quota and counts as restored.
 // With `release` (only for the owner of the table) the finished leases are released. Blocks as long
 // as the kernel does.
-RestoreReport restore_held(LeaseTable& leases, std::vector<HeldLease> held,
+RestoreReport restore_recorded(LeaseTable& leases, std::vector<RecordedLease> recorded,
                            const DirectoryOpener& open_directory, bool release);
 
 // Releases a lease whose file contains its original. The fast path may be raising the same file

@@ -129,7 +129,8 @@ Status ChangeRun::check_identity() const {
 Status ChangeRun::lease_steps() {
   for (const ChangeStep& step : steps_) {
     const auto record =
-        tools_.leases.hold(cgroup_.id, cgroup_.path, step.knob, step.from, step.to, change_.reason);
+        tools_.leases.record(cgroup_.id, cgroup_.path, step.knob, step.from, step.to,
+                             change_.reason);
     if (!record) return std::unexpected(record.error());
     if (tools_.guard == nullptr) continue;
     const Status covered =
@@ -173,10 +174,10 @@ Result<ChangeRun::Start> ChangeRun::recheck(const ChangeStep& step) const {
   if (change_.raise && ours && parse_knob(step.knob, found->view(), now) &&
       parse_knob(step.knob, step.to.view(), wanted))
     return compare_knob(step.knob, wanted, now) > 0 ? Start::as_planned : Start::higher_already;
-  return failure(ErrorKind::invalid, std::string(file_name(step.knob)) + " holds '" +
-                                         std::string(found->view()) + "' and not '" +
+  return failure(ErrorKind::invalid, std::string(file_name(step.knob)) + " contains '" +
+                                         std::string(found->view()) + "' instead of '" +
                                          std::string(step.from.view()) +
-                                         "' any more: somebody else changed it");
+                                         "': somebody else changed it");
 }
 
 bool ChangeRun::overtaken() const {

@@ -107,6 +107,13 @@ KernelLimitWriter::Tracked KernelLimitWriter::find(CgroupId id) const {
   return found == tracked_.end() ? nullptr : found->second;
 }
 
+std::vector<KernelLimitWriter::Tracked> KernelLimitWriter::all_tracked() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Tracked> all;
+  for (const auto& [id, cgroup] : tracked_) all.push_back(cgroup);
+  return all;
+}
+
 // Voids every lowering of this container that was submitted before now.
 void KernelLimitWriter::overtake(TrackedCgroup& cgroup, bool by_restore) {
   if (by_restore) {
@@ -158,7 +165,7 @@ void KernelLimitWriter::deliver(LimitResult result) {
   ::eventfd_write(result_event_.get(), 1);
 }
 
-std::vector<LimitResult> KernelLimitWriter::take_results() {
+std::vector<LimitResult> KernelLimitWriter::drain_results() {
   eventfd_t count = 0;
   ::eventfd_read(result_event_.get(), &count);
   const std::lock_guard lock(mutex_);
@@ -248,12 +255,7 @@ void KernelLimitWriter::interrupt_lowering(CgroupId id) {
 
 void KernelLimitWriter::acknowledge_revocation() {
   leases_.acknowledge_revocation();
-  std::vector<Tracked> all;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [id, cgroup] : tracked_) all.push_back(cgroup);
-  }
-  for (const Tracked& cgroup : all) settle_leases(tools(false), *cgroup);
+  for (const Tracked& cgroup : all_tracked()) settle_leases(tools(false), *cgroup);
 }
 
 Limits KernelLimitWriter::leased_originals(CgroupId id) const {
@@ -296,8 +298,8 @@ RestoreReport KernelLimitWriter::restore_leased(std::optional<CgroupId> id) {
   const std::lock_guard turn(raise_or_restore_);
   // The leases are collected only now: a lowering that ended may have released records that other
   // leases use by now.
-  RestoreReport report = restore_held(
-      leases_, held_leases(leases_, id),
+  RestoreReport report = restore_recorded(
+      leases_, recorded_leases(leases_, id),
       [this](const Lease& lease) -> Result<Fd> {
         const Tracked cgroup = find(lease.id);
         if (!cgroup) return open_leased_directory(options_.cgroup_root, lease);
@@ -318,11 +320,7 @@ LimitWriter::RestoreReport KernelLimitWriter::restore(CgroupId id) {
 }
 
 LimitWriter::RestoreReport KernelLimitWriter::restore_all() {
-  std::vector<Tracked> all;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [id, cgroup] : tracked_) all.push_back(cgroup);
-  }
+  const std::vector<Tracked> all = all_tracked();
   for (const Tracked& cgroup : all) overtake(*cgroup, true);
   RestoreReport report = restore_leased(std::nullopt);
   if (options_.guard == nullptr || !report.failures.empty()) return report;

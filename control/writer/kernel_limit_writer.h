@@ -58,7 +58,7 @@ class KernelLimitWriter final : public LimitWriter {
   // The result has decision id 0.
   void submit_reclaim(CgroupId id, Bytes bytes) override;
   int result_fd() const override { return result_event_.get(); }
-  std::vector<LimitResult> take_results() override;
+  std::vector<LimitResult> drain_results() override;
   RestoreReport restore_all() override;
   RestoreReport restore(CgroupId id) override;
 
@@ -104,6 +104,7 @@ class KernelLimitWriter final : public LimitWriter {
   void enqueue(WorkQueue& queue, Work work);
   void deliver(LimitResult result);
   Tracked find(CgroupId id) const;
+  std::vector<Tracked> all_tracked() const;
   ChangeTools tools(bool lowering_thread);
   void overtake(TrackedCgroup& cgroup, bool by_restore);
   bool wait_for_lowering(std::optional<CgroupId> id);

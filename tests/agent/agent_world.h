@@ -20,7 +20,7 @@
 #include "base/file.h"
 #include "cgroupfs/knob_file.h"
 #include "tests/agent/logging/told_entries.h"
-#include "tests/agent/observers/inline_gpu_looks.h"
+#include "tests/agent/observers/inline_gpu_scanner.h"
 #include "tests/agent/observers/told_gpus.h"
 #include "tests/collectors/fake_tree.h"
 #include "tests/control/writer/recording_limit_writer.h"
@@ -70,7 +70,7 @@ class TreeWriter final : public LimitWriter {
   }
   void submit_reclaim(CgroupId id, Bytes bytes) override { recording.submit_reclaim(id, bytes); }
   int result_fd() const override { return -1; }
-  std::vector<LimitResult> take_results() override { return recording.take_results(); }
+  std::vector<LimitResult> drain_results() override { return recording.drain_results(); }
   RestoreReport restore_all() override {
     if (stuck != Knob::cpu_max) tree_.write(file(Knob::cpu_max), kCpuMax);
     if (stuck != Knob::memory_high) tree_.write(file(Knob::memory_high), kMemoryHigh);
@@ -94,15 +94,15 @@ class TreeWriter final : public LimitWriter {
 // Tells of what the test says the kernel saw.
 class ToldProbes final : public ProbeSource {
  public:
-  std::vector<LimitWrite> take_limit_writes() override { return std::exchange(writes, {}); }
+  std::vector<LimitWrite> drain_limit_writes() override { return std::exchange(writes, {}); }
   void set_wanted(bool now) override { wanted = now; }
   bool watch_programs(CgroupId, bool) override { return tells_programs; }
   void ignore_program(CgroupId, std::uint64_t key, bool ignored) override {
     if (ignored) ignored_programs.insert(key);
     else ignored_programs.erase(key);
   }
-  std::vector<ProgramAct> take_program_acts() override { return std::exchange(acts, {}); }
-  bool tells_limit_reads() const override { return tells_reads; }
+  std::vector<ProgramAct> drain_program_acts() override { return std::exchange(acts, {}); }
+  bool reports_limit_reads() const override { return tells_reads; }
   std::shared_ptr<ProgramStarts> program_starts() override { return nullptr; }
   void fill_counters(NodeSample& tick) override {
     for (Sample& sample : tick.containers) sample.network.receive_bytes = received_bytes;
@@ -161,7 +161,7 @@ class AgentWorld {
     agent.emplace(config,
                   Agent::Parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
                                .writer = writer.get(), .probes = std::move(told),
-                               .gpu_looks = std::make_unique<InlineGpuLooks>(tree.root(),
+                               .gpu_scanner = std::make_unique<InlineGpuScanner>(tree.root(),
                                                                              config.proc_root),
                                .gpus = std::move(told_gpus),
                                .store = std::move(store), .history_locked = history_locked,

@@ -16,7 +16,7 @@
 #include "base/fd.h"
 #include "protocol/history.h"
 #include "tests/agent/agent_world.h"
-#include "tests/agent/observers/inline_gpu_looks.h"
+#include "tests/agent/observers/inline_gpu_scanner.h"
 #include "tests/collectors/fake_tree.h"
 #include "tests/core/small_model.h"
 
@@ -53,7 +53,7 @@ class AskedAgent {
     agent.emplace(config,
                   Agent::Parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
                                .probes = std::move(told),
-                               .gpu_looks = std::make_unique<InlineGpuLooks>(tree.root(),
+                               .gpu_scanner = std::make_unique<InlineGpuScanner>(tree.root(),
                                                                              config.proc_root),
                                .store = std::make_unique<StoreThread>(std::move(*store)),
                                .model = {.engine = small_engine()},

@@ -11,7 +11,7 @@
 #include "collectors/cgroup_files.h"
 #include "control/lease/lease_table.h"
 #include "control/writer/kernel_limit_writer.h"
-#include "tests/agent/observers/inline_gpu_looks.h"
+#include "tests/agent/observers/inline_gpu_scanner.h"
 #include "tests/collectors/fake_tree.h"
 #include "tests/core/small_model.h"
 
@@ -28,7 +28,7 @@ struct FoundAgain {
     tree.write("/test-a/cgroup.events", "populated 1\nfrozen 0\n");
     const Fd directory = open_path(tree.root() + "/test-a", O_RDONLY | O_DIRECTORY).value();
     id = identify(directory.get()).value();
-    REQUIRE(leases->hold(id, "/test-a", Knob::cpu_max, *KnobText::from("200000 100000"),
+    REQUIRE(leases->record(id, "/test-a", Knob::cpu_max, *KnobText::from("200000 100000"),
                          *KnobText::from("100000 100000"), "test"));
     writer = KernelLimitWriter::create({.cgroup_root = tree.root(), .leases = leases.get(),
                                         .allow_plain_directory = true}).value();
@@ -46,7 +46,7 @@ struct FoundAgain {
             .pipeline = Pipeline::create({.policy = "hold"}, small_engine()).value(),
             .writer = writer.get(),
             .kernel_writer = writer.get(),
-            .gpu_looks = std::make_unique<InlineGpuLooks>(tree.root(), config.proc_root),
+            .gpu_scanner = std::make_unique<InlineGpuScanner>(tree.root(), config.proc_root),
             .model = {.engine = small_engine()},
             .overrides = OverrideTable::load(tree.root() + "/holds.json").value()},
         clock, [](std::function<void()> work) { work(); });
@@ -83,7 +83,7 @@ TEST_CASE("what was lowered before a container was found again goes back, and is
     CHECK(world.container().cpu_holding != Verdict::standing_down);
     CHECK(world.container().cpu_holding != Verdict::silently_reverted);
   }
-  CHECK(world.leases->held().empty());
+  CHECK(world.leases->leased_records().empty());
   CHECK(world.agent->journal().recent_decisions().empty());
 }
 
@@ -93,6 +93,6 @@ TEST_CASE("what somebody set while a container was lost from sight is its origin
   world.tick();
   CHECK(world.file() == "300000 100000\n");
   CHECK(world.container().original.cpu_max == CpuMax{Microseconds{300'000}, Microseconds{100'000}});
-  CHECK(world.leases->held().empty());
+  CHECK(world.leases->leased_records().empty());
   CHECK(world.agent->journal().recent_decisions().empty());
 }

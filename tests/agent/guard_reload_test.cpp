@@ -37,7 +37,7 @@ TEST_CASE("a reload gives the guard its numbers") {
   tree.write("/box/cpu.stat", "usage_usec 1\nthrottled_usec 0\n");
   const Fd box = open_path(tree.root() + "/box", O_RDONLY | O_DIRECTORY).value();
   const CgroupId id = identify(box.get()).value();
-  const auto record = leases->hold(id, "/box", Knob::cpu_max, *KnobText::from("200000 100000"),
+  const auto record = leases->record(id, "/box", Knob::cpu_max, *KnobText::from("200000 100000"),
                                    *KnobText::from("100000 100000"), "test");
   REQUIRE(guard->cover(id, box.get(), Knob::cpu_max, record.value()));
   tree.write("/box/cpu.stat", "usage_usec 1\nthrottled_usec 30000\n");

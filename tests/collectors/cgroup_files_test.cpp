@@ -139,7 +139,7 @@ TEST_CASE("memory.stat of an idle cgroup stands until its period is over") {
   CHECK(cgroup.sample.memory.anon_bytes == 2);
 }
 
-TEST_CASE("what nobody told to have changed stands, and is read again after its period") {
+TEST_CASE("a file without a reported change is reused, and read again after its period") {
   OneCgroup cgroup;
   const auto put = [&](const std::string& number) {
     cgroup.put("memory.max", number);
@@ -147,67 +147,67 @@ TEST_CASE("what nobody told to have changed stands, and is read again after its 
     cgroup.put("memory.events", "low 0\nhigh " + number);
     cgroup.put("cgroup.events", "populated " + number);
   };
-  const Look told{.events = false, .limits = false, .told = true,
-                  .memory_period = std::chrono::seconds(5)};
+  const ReadPlan plan{.events = false, .limits = false, .writes_reported = true,
+                      .memory_period = std::chrono::seconds(5)};
   const auto limit = [&] { return cgroup.sample.limits.memory_max->bytes->value; };
   put("0\n");
   CgroupFiles files = cgroup.open();
-  REQUIRE(cgroup.read(files, std::chrono::seconds(1), told));  // the first time all of it
+  REQUIRE(cgroup.read(files, std::chrono::seconds(1), plan));  // the first reading reads all
   CHECK(cgroup.sample.populated == false);
   put("1\n");
-  REQUIRE(cgroup.read(files, kUntoldEventsPeriod - std::chrono::nanoseconds(1), told));
+  REQUIRE(cgroup.read(files, kEventsPeriod - std::chrono::nanoseconds(1), plan));
   CHECK(cgroup.sample.memory_events.high == 0);
   CHECK(cgroup.sample.populated == false);
   CHECK(limit() == 0);
-  REQUIRE(cgroup.read(files, std::chrono::nanoseconds(1), told));
+  REQUIRE(cgroup.read(files, std::chrono::nanoseconds(1), plan));
   CHECK(cgroup.sample.memory_events.high == 1);
   CHECK(cgroup.sample.populated == true);
   CHECK(limit() == 0);
-  REQUIRE(cgroup.read(files, kUntoldLimitsPeriod - kUntoldEventsPeriod, told));
+  REQUIRE(cgroup.read(files, kLimitsPeriod - kEventsPeriod, plan));
   CHECK(limit() == 1);
   CHECK(cgroup.sample.limits.memory_low == MemoryLimit{Bytes{1}});
 }
 
-TEST_CASE("what was told to have changed is read, the other is not") {
+TEST_CASE("only the files with a reported change are read") {
   OneCgroup cgroup;
   const auto put = [&](const std::string& number) {
     cgroup.put("memory.max", number);
     cgroup.put("memory.events", "low 0\nhigh " + number);
   };
-  Look told{.events = false, .limits = false, .told = true,
-            .memory_period = std::chrono::seconds(5)};
+  ReadPlan plan{.events = false, .limits = false, .writes_reported = true,
+                .memory_period = std::chrono::seconds(5)};
   put("0\n");
   CgroupFiles files = cgroup.open();
-  REQUIRE(cgroup.read(files, std::chrono::seconds(1), told));
+  REQUIRE(cgroup.read(files, std::chrono::seconds(1), plan));
   put("1\n");
-  told.events = true;
-  REQUIRE(cgroup.read(files, std::chrono::seconds(1), told));
+  plan.events = true;
+  REQUIRE(cgroup.read(files, std::chrono::seconds(1), plan));
   CHECK(cgroup.sample.memory_events.high == 1);
   CHECK(cgroup.sample.limits.memory_max == MemoryLimit{Bytes{0}});
-  told.events = false;
-  told.limits = true;
+  plan.events = false;
+  plan.limits = true;
   put("2\n");
-  REQUIRE(cgroup.read(files, std::chrono::seconds(1), told));
+  REQUIRE(cgroup.read(files, std::chrono::seconds(1), plan));
   CHECK(cgroup.sample.memory_events.high == 1);
   CHECK(cgroup.sample.limits.memory_max == MemoryLimit{Bytes{2}});
 }
 
-TEST_CASE("a limit that was told to be written is read though its file was absent before") {
+TEST_CASE("a limit with a reported write is read although its file was absent before") {
   OneCgroup cgroup;
-  Look told{.events = false, .limits = false, .told = true};
+  ReadPlan plan{.events = false, .limits = false, .writes_reported = true};
   CgroupFiles files = cgroup.open();
-  REQUIRE(cgroup.read(files, std::chrono::seconds(1), told));
+  REQUIRE(cgroup.read(files, std::chrono::seconds(1), plan));
   cgroup.put("memory.max", "1\n");
   cgroup.put("memory.low", "2\n");
-  REQUIRE(cgroup.read(files, std::chrono::seconds(1), told));
+  REQUIRE(cgroup.read(files, std::chrono::seconds(1), plan));
   CHECK(cgroup.sample.limits == Limits{});
-  told.limits = true;
-  REQUIRE(cgroup.read(files, std::chrono::seconds(1), told));
+  plan.limits = true;
+  REQUIRE(cgroup.read(files, std::chrono::seconds(1), plan));
   CHECK(cgroup.sample.limits.memory_max == MemoryLimit{Bytes{1}});
   CHECK(cgroup.sample.limits.memory_low == MemoryLimit{Bytes{2}});
 }
 
-TEST_CASE("the last descriptors are not taken for files of cgroups") {
+TEST_CASE("the last descriptors are not used for files of cgroups") {
   OneCgroup cgroup;
   cgroup.put("cpu.stat", "usage_usec 1\n");
   cgroup.put("memory.current", "2\n");
@@ -224,30 +224,30 @@ TEST_CASE("the last descriptors are not taken for files of cgroups") {
   CHECK(others.size() > kReservedDescriptors / 2);  // some may have been open before
 }
 
-TEST_CASE("limits in play are read every few seconds, whatever is told") {
+TEST_CASE("limits that may be changed are read every few seconds without a report") {
   OneCgroup cgroup;
-  const Look close{.events = false, .limits = false, .told = true,
-                   .untold_limits_period = kUntoldCloseLimitsPeriod};
+  const ReadPlan close{.events = false, .limits = false, .writes_reported = true,
+                       .limits_period = kDetailLimitsPeriod};
   cgroup.put("memory.max", "0\n");
   cgroup.put("memory.stat", "anon 0\n");
   CgroupFiles files = cgroup.open();
   REQUIRE(cgroup.read(files, std::chrono::seconds(1), close));
   cgroup.put("memory.max", "1\n");
   cgroup.put("memory.stat", "anon 1\n");
-  REQUIRE(cgroup.read(files, kUntoldCloseLimitsPeriod - std::chrono::nanoseconds(1), close));
+  REQUIRE(cgroup.read(files, kDetailLimitsPeriod - std::chrono::nanoseconds(1), close));
   CHECK(cgroup.sample.limits.memory_max == MemoryLimit{Bytes{0}});
-  CHECK(cgroup.sample.memory.anon_bytes == 1);  // of these all is read at each tick
+  CHECK(cgroup.sample.memory.anon_bytes == 1);
   REQUIRE(cgroup.read(files, std::chrono::nanoseconds(1), close));
   CHECK(cgroup.sample.limits.memory_max == MemoryLimit{Bytes{1}});
 }
 
 namespace {
 
-// Files that differ at each reading, and what a walk tells of them.
+// Files that differ at each reading, and the record of a walk.
 struct WalkedCgroup : OneCgroup {
   pull_record record{};
   int number = 0;
-  Look look{.events = false, .limits = false, .told = true};
+  ReadPlan plan{.events = false, .limits = false, .writes_reported = true};
 
   WalkedCgroup() {
     record.parts = PULL_STATE | PULL_LIMITS;
@@ -258,7 +258,7 @@ struct WalkedCgroup : OneCgroup {
     put("memory.max", text);
     put("memory.low", text);
     put("cgroup.events", "populated 1\nfrozen " + std::to_string(number % 2) + "\n");
-    return read(*files, after, look, {.record = &record});
+    return read(*files, after, plan, {.record = &record});
   }
   std::uint64_t limit() const {
     CHECK(sample.limits.memory_max == sample.limits.memory_low);
@@ -268,7 +268,7 @@ struct WalkedCgroup : OneCgroup {
 
 }  // namespace
 
-TEST_CASE("limits of which a walk tells are read when it tells of another, and every ten minutes") {
+TEST_CASE("limits in a record are read when it changes, and every ten minutes") {
   WalkedCgroup cgroup;
   REQUIRE(cgroup.read_next(kWalkedLimitsPeriod - std::chrono::nanoseconds(1)));
   CHECK(cgroup.limit() == 0);
@@ -281,7 +281,7 @@ TEST_CASE("limits of which a walk tells are read when it tells of another, and e
   CHECK(cgroup.limit() == 3);
 }
 
-TEST_CASE("a limit of which a walk tells is read though its file was absent before") {
+TEST_CASE("a limit is read after a change of the record although its file was absent before") {
   WalkedCgroup cgroup;
   cgroup.put("cpu.max", "50000 100000\n");
   cgroup.put("pids.max", "9\n");
@@ -293,7 +293,7 @@ TEST_CASE("a limit of which a walk tells is read though its file was absent befo
   CHECK(cgroup.sample.pids_max.has_value());
 }
 
-TEST_CASE("a limit whose file comes untold is read when absent files are looked for") {
+TEST_CASE("a limit whose file appears without a report is read with the absent files") {
   WalkedCgroup cgroup;
   cgroup.put("cpu.max", "50000 100000\n");
   REQUIRE(cgroup.read_next(kAbsentPeriod - std::chrono::nanoseconds(1)));
@@ -305,23 +305,23 @@ TEST_CASE("a limit whose file comes untold is read when absent files are looked 
   CHECK(cgroup.sample.pids_max.has_value());
 }
 
-TEST_CASE("limits in play of which a walk tells are read once a minute") {
+TEST_CASE("limits that may be changed and are in a record are read once a minute") {
   WalkedCgroup cgroup;
-  cgroup.look.untold_limits_period = kUntoldCloseLimitsPeriod;
-  REQUIRE(cgroup.read_next(kUntoldLimitsPeriod - std::chrono::nanoseconds(1)));
+  cgroup.plan.limits_period = kDetailLimitsPeriod;
+  REQUIRE(cgroup.read_next(kLimitsPeriod - std::chrono::nanoseconds(1)));
   CHECK(cgroup.limit() == 0);
   REQUIRE(cgroup.read_next(std::chrono::nanoseconds(1)));
   CHECK(cgroup.limit() == 2);
 }
 
-TEST_CASE("limits of which a walk does not tell are read as often as without it") {
+TEST_CASE("limits that a record lacks are read as often as without a walk") {
   WalkedCgroup cgroup;
   cgroup.record.parts = PULL_STATE;
-  REQUIRE(cgroup.read_next(kUntoldLimitsPeriod));
+  REQUIRE(cgroup.read_next(kLimitsPeriod));
   CHECK(cgroup.limit() == 1);
 }
 
-TEST_CASE("whether a cgroup is frozen is read when a walk tells of another state") {
+TEST_CASE("whether a cgroup is frozen is read when the state in the record changes") {
   WalkedCgroup cgroup;
   CHECK(cgroup.sample.frozen == true);
   REQUIRE(cgroup.read_next(std::chrono::seconds(1)));
@@ -335,7 +335,7 @@ TEST_CASE("whether a cgroup is frozen is read when a walk tells of another state
 
 TEST_CASE("need of an observed cgroup is as old as allowed, and newer where much moved") {
   OneCgroup cgroup;
-  const Look observed{.memory_period = std::chrono::seconds(5)};
+  const ReadPlan observed{.memory_period = std::chrono::seconds(5)};
   int usage = 0;
   const auto read = [&](const char* current, const char* need, std::chrono::nanoseconds after) {
     cgroup.put("cpu.stat", "usage_usec " + std::to_string(++usage) + "\n");
@@ -357,7 +357,7 @@ TEST_CASE("need of an observed cgroup is as old as allowed, and newer where much
 
 TEST_CASE("of one of many that are observed, what changes no decision is read every ten seconds") {
   OneCgroup cgroup;
-  const Look sparse{.memory_period = kSparsePeriod, .sparse = true};
+  const ReadPlan sparse{.memory_period = kSparsePeriod, .sparse = true};
   const auto put = [&](const std::string& number) {
     cgroup.put("pids.current", number + "\n");
     for (const char* file : {"cpu.pressure", "memory.pressure", "io.pressure"})
@@ -385,13 +385,13 @@ TEST_CASE("of one of many that are observed, what changes no decision is read ev
 
 TEST_CASE("of one of many that are observed, io.stat is read when CPU time went by") {
   OneCgroup cgroup;
-  const Look sparse{.memory_period = kSparsePeriod, .sparse = true};
+  const ReadPlan sparse{.memory_period = kSparsePeriod, .sparse = true};
   const auto put = [&](const char* usage, const char* bytes) {
     cgroup.put("cpu.stat", std::string("usage_usec ") + usage + "\n");
     cgroup.put("io.stat", std::string("8:0 rbytes=") + bytes + "\n");
   };
-  const auto read = [&](std::chrono::nanoseconds after, const Look& look) {
-    REQUIRE(cgroup.read(*cgroup.files, after, look));
+  const auto read = [&](std::chrono::nanoseconds after, const ReadPlan& plan) {
+    REQUIRE(cgroup.read(*cgroup.files, after, plan));
     return cgroup.sample.io.read_bytes.value();
   };
   cgroup.files.emplace(cgroup.open());

@@ -63,8 +63,8 @@ TEST_CASE("the complete lines of a truncated file are used, and it is read again
 
 TEST_CASE("a truncated file is read again at the next tick for any period") {
   OneCgroup cgroup;
-  const Look told{.events = false, .limits = false, .told = true,
-                  .memory_period = std::chrono::seconds(5), .sparse = true};
+  const ReadPlan plan{.events = false, .limits = false, .writes_reported = true,
+                      .memory_period = std::chrono::seconds(5), .sparse = true};
   const auto put = [&](const std::string& end) {
     cgroup.put("memory.max", "4096" + end);
     cgroup.put("memory.low", "4096" + end);
@@ -79,13 +79,13 @@ TEST_CASE("a truncated file is read again at the next tick for any period") {
   };
   put("");
   CgroupFiles files = cgroup.open();
-  REQUIRE(cgroup.read(files, std::chrono::seconds(1), told));
+  REQUIRE(cgroup.read(files, std::chrono::seconds(1), plan));
   const Sample& sample = cgroup.sample;
   CHECK_FALSE(sample.limits.memory_max.has_value());
   CHECK_FALSE(sample.memory_current.has_value());
   CHECK(sample.io.read_bytes == 0);
   put("\n");
-  REQUIRE(cgroup.read(files, std::chrono::seconds(1), told));
+  REQUIRE(cgroup.read(files, std::chrono::seconds(1), plan));
   CHECK(sample.limits.memory_max == MemoryLimit{Bytes{4096}});
   CHECK(sample.limits.memory_low == MemoryLimit{Bytes{4096}});
   CHECK(sample.memory_current == Bytes{4096});
@@ -123,7 +123,7 @@ TEST_CASE("a truncated limit keeps its previous value, and a sum of io.stat does
 
 TEST_CASE("a removed file is absent, and read again when it is back") {
   OneCgroup cgroup;
-  const Look told{.events = false, .limits = false};
+  const ReadPlan plan{.events = false, .limits = false};
   cgroup.put("cpu.stat", "usage_usec 5\n");
   cgroup.put("memory.max", "1048576\n");
   CgroupFiles files = cgroup.open();
@@ -131,6 +131,6 @@ TEST_CASE("a removed file is absent, and read again when it is back") {
   REQUIRE(cgroup.read(files));
   CHECK_FALSE(cgroup.sample.limits.memory_max.has_value());
   cgroup.put("memory.max", "2097152\n");
-  REQUIRE(cgroup.read(files, kAbsentPeriod, told));
+  REQUIRE(cgroup.read(files, kAbsentPeriod, plan));
   CHECK(cgroup.sample.limits.memory_max == MemoryLimit{Bytes{2097152}});
 }

@@ -27,7 +27,7 @@ struct WatchedDirectory : FakeTree {
   }
   DirectoryChange take() {
     writes.poll();
-    return writes.take(place);
+    return writes.drain(place);
   }
 };
 
@@ -38,12 +38,12 @@ TEST_CASE("a write to a limit is reported once, for its directory") {
   watched.write("/d/memory.max", "0\n");
   const Fd other(::open((watched.root() + "/d").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const int elsewhere = watched.writes.add(other.get());
-  (void)watched.writes.take(elsewhere);
+  (void)watched.writes.drain(elsewhere);
   watched.write("/c/cpu.weight", "7\n");
   const DirectoryChange change = watched.take();
   CHECK(change.limits);
   CHECK_FALSE(change.events);
-  CHECK_FALSE(watched.writes.take(elsewhere).limits);
+  CHECK_FALSE(watched.writes.drain(elsewhere).limits);
   CHECK_FALSE(watched.take().limits);
 }
 
@@ -78,8 +78,8 @@ TEST_CASE("a new watch counts as changed at first") {
 TEST_CASE("an unwatched directory always counts as changed") {
   WatchedDirectory watched;
   for (int i = 0; i < 2; ++i) {
-    CHECK(watched.writes.take(-1).limits);
-    CHECK(watched.writes.take(-1).events);
+    CHECK(watched.writes.drain(-1).limits);
+    CHECK(watched.writes.drain(-1).events);
   }
 }
 

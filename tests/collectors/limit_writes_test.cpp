@@ -140,7 +140,7 @@ TEST_CASE("a refused program is reported, without output on standard error") {
     noise = error.text();
   }
   CHECK(noise.empty());
-  CHECK(probes->take_limit_writes().empty());
+  CHECK(probes->drain_limit_writes().empty());
   const Source source = limit_writes_of(*probes);
   CHECK(source.name == "eBPF: who writes limits");
   REQUIRE_FALSE(source.present);
@@ -204,14 +204,14 @@ TEST_CASE("nothing is loaded before it is wanted, or if it is switched off") {
   set_probe_log([](const std::string& line) { probe_log.push_back(line); });
   const auto idle = open_kernel_probes(tree.root(), kBpfBudget);
   CHECK_FALSE(limit_writes_of(*idle).present);
-  CHECK(limit_writes_of(*idle).detail == "not needed where all is only observed");
+  CHECK(limit_writes_of(*idle).detail == "not needed while all containers are only observed");
   idle->set_wanted(false);
   const auto off = no_probes("bpf.enabled is false");
   off->set_wanted(true);
   CHECK(limit_writes_of(*off).name == "eBPF: who writes limits");
   CHECK_FALSE(limit_writes_of(*off).present);
   CHECK(limit_writes_of(*off).detail == "bpf.enabled is false");
-  CHECK(off->take_limit_writes().empty());
+  CHECK(off->drain_limit_writes().empty());
   set_probe_log(nullptr);
   CHECK(probe_log.empty());
 }

@@ -43,7 +43,7 @@ struct Kernel {
     for (std::size_t i = 0; i < choice.lines.size(); ++i)
       record.memory[i] = raw[choice.lines[i]];
     for (std::size_t i = 0; i < choice.same.size(); ++i)
-      if (raw[i] != raw[choice.same[i]]) record.parts |= PULL_SURPRISE;
+      if (raw[i] != raw[choice.same[i]]) record.parts |= PULL_MISMATCH;
     return record;
   }
 };
@@ -56,73 +56,73 @@ struct Learned : Kernel {
     set("file", 500);
     set("kernel", 40);
     set("pgfault", 12345);
-    for (int i = 0; i < MemoryLines::kFirstLessons; ++i) lesson();
+    for (int i = 0; i < MemoryLines::kNeededComparisons; ++i) compare();
   }
-  void lesson() { lines.learn(file(), file(), raw); }
+  void compare() { lines.record(file(), file(), raw); }
 };
 
 }  // namespace
 
-TEST_CASE("lines are relied on after the first lessons, wherever they stand") {
+TEST_CASE("lines are used after the first comparisons, at any position") {
   Kernel kernel;
   kernel.set("anon", 3);
   kernel.set("kernel", 2);
   kernel.set("sock", 1);
   kernel.set("pgfault", 99);
   MemoryLines lines;
-  for (int i = 0; i < MemoryLines::kFirstLessons; ++i) {
+  for (int i = 0; i < MemoryLines::kNeededComparisons; ++i) {
     CHECK_FALSE(lines.decode(kernel.walk(lines)).has_value());
-    lines.learn(kernel.file(), kernel.file(), kernel.raw);
+    lines.record(kernel.file(), kernel.file(), kernel.raw);
   }
-  const auto told = lines.decode(kernel.walk(lines));
-  REQUIRE(told.has_value());
+  const auto decoded = lines.decode(kernel.walk(lines));
+  REQUIRE(decoded.has_value());
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  CHECK(told->anon_bytes == 3 * page);
-  CHECK(told->kernel_bytes == 3 * page);  // with sockets, as from the file
-  CHECK(told->pgfault == 99);
-  CHECK(told->pgscan == 0);
+  CHECK(decoded->anon_bytes == 3 * page);
+  CHECK(decoded->kernel_bytes == 3 * page);  // with sockets, as from the file
+  CHECK(decoded->pgfault == 99);
+  CHECK(decoded->pgscan == 0);
 }
 
-TEST_CASE("what changed meanwhile teaches nothing, and does not unteach") {
+TEST_CASE("a line that changed during a walk changes no calibration") {
   Learned learned;
   const MemoryLineValues before = learned.file();
   learned.set("anon", 2000);
   const std::vector<std::uint64_t> raw = learned.raw;
   learned.set("anon", 3000);
-  learned.lines.learn(before, learned.file(), raw);
+  learned.lines.record(before, learned.file(), raw);
   CHECK(learned.lines.usable());
-  const auto told = learned.lines.decode(learned.walk(learned.lines));
-  REQUIRE(told.has_value());
-  CHECK(told->anon_bytes == *learned.file()[0]);
+  const auto decoded = learned.lines.decode(learned.walk(learned.lines));
+  REQUIRE(decoded.has_value());
+  CHECK(decoded->anon_bytes == *learned.file()[0]);
 }
 
-TEST_CASE("a line that was always zero surprises when it is not, and is then known") {
+TEST_CASE("a line that was always zero causes a mismatch when it changes, and is then known") {
   Learned learned;
   learned.set("pgmajfault", 7);
   CHECK_FALSE(learned.lines.decode(learned.walk(learned.lines)).has_value());
-  learned.lesson();
-  const auto told = learned.lines.decode(learned.walk(learned.lines));
-  REQUIRE(told.has_value());
-  CHECK(told->pgmajfault == 7);
+  learned.compare();
+  const auto decoded = learned.lines.decode(learned.walk(learned.lines));
+  REQUIRE(decoded.has_value());
+  CHECK(decoded->pgmajfault == 7);
 }
 
-TEST_CASE("of two lines that were always alike it does not matter which is which") {
+TEST_CASE("two lines that were always equal may be exchanged") {
   Learned learned;
   learned.set("pgsteal_direct", 60);
   learned.set("pgscan_direct", 60);
-  learned.lesson();
+  learned.compare();
   const auto alike = learned.lines.decode(learned.walk(learned.lines));
   REQUIRE(alike.has_value());
   CHECK(alike->pgscan == 60);
   CHECK(alike->pgsteal == 60);
   learned.set("pgscan_direct", 90);
   CHECK_FALSE(learned.lines.decode(learned.walk(learned.lines)).has_value());
-  learned.lesson();
-  const auto told = learned.lines.decode(learned.walk(learned.lines));
-  REQUIRE(told.has_value());
-  CHECK(told->pgscan == 90);
-  CHECK(told->pgscan_direct == 90);
-  CHECK(told->pgsteal == 60);
+  learned.compare();
+  const auto decoded = learned.lines.decode(learned.walk(learned.lines));
+  REQUIRE(decoded.has_value());
+  CHECK(decoded->pgscan == 90);
+  CHECK(decoded->pgscan_direct == 90);
+  CHECK(decoded->pgsteal == 60);
 }
 
 TEST_CASE("a gauge below zero is zero, as in the file") {
@@ -130,32 +130,32 @@ TEST_CASE("a gauge below zero is zero, as in the file") {
   learned.raw[learned.at[5]] = ~std::uint64_t{0};  // sock
   MemoryLineValues file = learned.file();
   file[5] = 0;
-  learned.lines.learn(file, file, learned.raw);
+  learned.lines.record(file, file, learned.raw);
   CHECK(learned.lines.usable());
 }
 
-TEST_CASE("a contradiction begins anew, and after so many nothing is relied on for good") {
+TEST_CASE("a mismatch restarts the calibration, and too many end it for good") {
   Learned learned;
-  for (int i = 0; i < MemoryLines::kMostContradictions; ++i) {
-    CHECK_FALSE(learned.lines.hopeless());
-    for (int lesson = 0; lesson < MemoryLines::kFirstLessons; ++lesson) learned.lesson();
+  for (int i = 0; i < MemoryLines::kMostMismatches; ++i) {
+    CHECK_FALSE(learned.lines.unsupported());
+    for (int i = 0; i < MemoryLines::kNeededComparisons; ++i) learned.compare();
     CHECK(learned.lines.usable());
     MemoryLineValues wrong = learned.file();
     wrong[0] = *wrong[0] + 4096 * 1000;
-    learned.lines.learn(wrong, wrong, learned.raw);
+    learned.lines.record(wrong, wrong, learned.raw);
     CHECK_FALSE(learned.lines.usable());
   }
-  CHECK(learned.lines.hopeless());
-  learned.lesson();
+  CHECK(learned.lines.unsupported());
+  learned.compare();
   CHECK_FALSE(learned.lines.decode(learned.walk(learned.lines)).has_value());
 }
 
-TEST_CASE("without the line of the kernel's memory need cannot be told, so nothing is") {
+TEST_CASE("without the kernel line need is unknown, so nothing is decoded") {
   Learned learned;
   MemoryLines lines;
   MemoryLineValues file = learned.file();
   file[4].reset();
-  for (int i = 0; i < MemoryLines::kFirstLessons; ++i) lines.learn(file, file, learned.raw);
+  for (int i = 0; i < MemoryLines::kNeededComparisons; ++i) lines.record(file, file, learned.raw);
   CHECK(lines.usable());
   CHECK_FALSE(lines.decode(learned.walk(lines)).has_value());
 }

@@ -146,7 +146,7 @@ TEST_CASE("the sample of a cgroup has the need of its files, with any other file
 
 TEST_CASE("memory.current of a sample is read together with its memory.stat") {
   FakeTree tree;
-  const Look observed{.memory_period = std::chrono::seconds(5)};
+  const ReadPlan observed{.memory_period = std::chrono::seconds(5)};
   Result<Fd> directory = open_path((tree.make("/c"), tree.root() + "/c"), O_RDONLY | O_DIRECTORY);
   REQUIRE(directory.has_value());
   CgroupFiles files(std::move(*directory));

@@ -175,7 +175,7 @@ TEST_CASE("a host without cgroup v2 has no container, and its sources report tha
   CHECK(tick.host.cpu_cores > 0);
   for (const Source& source : sampler->sources()) {
     if (source.name == "cgroup v2")
-      CHECK(source.detail == "this host has none, so no container can be seen");
+      CHECK(source.detail == "no cgroup v2 is mounted, so no container can be sampled");
     if (source.name == "inotify" || source.name == "all cgroups") CHECK(source.present);
     if (source.name == "cpu controller") CHECK_FALSE(source.present);
   }
@@ -306,8 +306,8 @@ TEST_CASE("limits of an observed container are read in the tick after a write") 
   node.write(path + "/memory.events", "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n");
   NodeSampler sampler = node.open();
   const CgroupId id = node.sample(sampler).appeared.at(0).id;
-  sampler.attend(id, false);
-  sampler.attend({1, 2}, false);  // no such container
+  sampler.set_detail(id, false);
+  sampler.set_detail({1, 2}, false);  // no such container
   node.sample(sampler);
   node.write(path + "/memory.max", "8192\n");
   node.write(path + "/memory.events", "low 0\nhigh 0\nmax 1\noom 0\noom_kill 0\n");
@@ -318,7 +318,7 @@ TEST_CASE("limits of an observed container are read in the tick after a write") 
   CHECK(node.tick.containers.at(0).memory_events.max == 1);
 }
 
-TEST_CASE("unwritten files of an observed container keep their values until attend") {
+TEST_CASE("unwritten files of an observed container keep their values until set_detail") {
   Node node;
   const std::string path = "/cg/docker/" + kDockerId;
   node.write(path + "/cpu.stat", "usage_usec 1\n");
@@ -326,12 +326,12 @@ TEST_CASE("unwritten files of an observed container keep their values until atte
   std::filesystem::create_hard_link(node.root() + path + "/memory.max", node.root() + "/link");
   NodeSampler sampler = node.open();
   const CgroupId id = node.sample(sampler).appeared.at(0).id;
-  sampler.attend(id, false);
+  sampler.set_detail(id, false);
   node.sample(sampler);
   node.write("/link", "8192\n");  // reported for the other directory
   node.sample(sampler);
   CHECK(node.tick.containers.at(0).limits.memory_max == MemoryLimit{Bytes{4096}});
-  sampler.attend(id, true);
+  sampler.set_detail(id, true);
   node.sample(sampler);
   CHECK(node.tick.containers.at(0).limits.memory_max == MemoryLimit{Bytes{8192}});
 }
@@ -358,7 +358,7 @@ TEST_CASE("files of a few observed containers are read at each tick, of many les
     return std::ranges::count(node.tick.containers, number,
                               [](const Sample& sample) { return sample.memory.anon_bytes; });
   };
-  for (const ContainerInfo& info : node.tick.appeared) sampler.attend(info.id, false);
+  for (const ContainerInfo& info : node.tick.appeared) sampler.set_detail(info.id, false);
   put_all("2");
   node.sample(sampler);
   CHECK(have(2) == kFew);
@@ -369,7 +369,7 @@ TEST_CASE("files of a few observed containers are read at each tick, of many les
   put_all("3");
   node.sample(sampler);
   CHECK(have(3) == 1);  // limits of the last one may still be changed
-  sampler.attend(last, false);
+  sampler.set_detail(last, false);
   put_all("4");
   node.sample(sampler);
   CHECK(have(4) == 0);

@@ -29,9 +29,9 @@ struct OneCgroup : FakeTree {
     return CgroupFiles(std::move(*directory));
   }
   bool read(CgroupFiles& files, std::chrono::nanoseconds after = std::chrono::seconds(1),
-            const Look& look = {}, const Pulled& pulled = {}) {
+            const ReadPlan& plan = {}, const Pulled& pulled = {}) {
     now += after;
-    return files.read(now, sample, buffer, look, pulled);
+    return files.read(now, sample, buffer, plan, pulled);
   }
 };
 

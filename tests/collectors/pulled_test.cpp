@@ -123,8 +123,8 @@ TEST_CASE("user and system time split the exact sum in the ratio of ticks, and n
 TEST_CASE("user and system time continue from another process's reading of the file") {
   AdjustedCpuTime time;
   pull_record record = cpu_record(1'000'000, 1, 1);
-  record.told_user_ns = 600'000;
-  record.told_system_ns = 400'000;
+  record.printed_user_ns = 600'000;
+  record.printed_system_ns = 400'000;
   CHECK(adjusted(time, record).user_usec == 600);
 }
 
@@ -237,7 +237,7 @@ TEST_CASE("without a walk all values come from files, and the source has the rea
   CHECK(node.opened == 1);
   CHECK(sampling(sampler).present);
   CHECK(sampling(sampler).detail ==
-        "files, for no program walks over cgroups here: no such thing here");
+        "files, because no BPF program can walk over cgroups here: no such thing here");
 }
 
 TEST_CASE("room is made when needed, and places are assigned again") {

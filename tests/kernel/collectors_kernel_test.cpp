@@ -279,7 +279,7 @@ TEST_CASE("limits, events and state of an observed cgroup are read when the kern
   const ManualClock standing;
   NodeSample tick;
   sampler.sample(standing, tick);
-  sampler.attend(tick.containers.at(0).id, false);
+  sampler.set_detail(tick.containers.at(0).id, false);
   sampler.sample(standing, tick);
   const auto comes_true = [&](const std::function<bool(const Sample&)>& told) {
     const MonotonicTime start = SystemClock().monotonic_now();
@@ -325,7 +325,7 @@ TEST_CASE("memory.stat of one of many observed cgroups is reread only after much
     REQUIRE(found != tick.containers.end());
     return *found;
   };
-  for (const Sample& sample : tick.containers) sampler.attend(sample.id, false);
+  for (const Sample& sample : tick.containers) sampler.set_detail(sample.id, false);
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
   const Fd reading(ends[0]), writing(ends[1]);
@@ -362,7 +362,7 @@ TEST_CASE("memory.stat of one of many observed cgroups is reread only after much
   clock.advance(std::chrono::milliseconds(100));
   sampler.sample(clock, tick);
   CHECK(busy().memory.pgfault == faults);
-  sampler.attend(id, true);
+  sampler.set_detail(id, true);
   sampler.sample(clock, tick);
   CHECK(busy().memory.pgfault > faults);
 }
@@ -463,18 +463,6 @@ TEST_CASE("the sources of a real root are present") {
   for (const Source& source : sampler.sources())
     if (source.name != "PSI" && source.name != "swap" && source.name != "io controller")
       CHECK_MESSAGE(source.present, source.name << ": " << source.detail);
-}
-
-TEST_CASE("a cgroup v1 root is rejected with the remedy") {
-  char directory[] = "/tmp/cgphase-v1-XXXXXX";
-  REQUIRE(::mkdtemp(directory) != nullptr);
-  REQUIRE(::mount("none", directory, "cgroup", 0, "none,name=cgphase-test") == 0);
-  const auto refused = NodeSampler::open({.cgroup_root = directory});
-  CHECK(::umount(directory) == 0);
-  ::rmdir(directory);
-  REQUIRE_FALSE(refused.has_value());
-  CHECK(refused.error().kind == ErrorKind::unsupported);
-  CHECK(refused.error().text.find("systemd.unified_cgroup_hierarchy=1") != std::string::npos);
 }
 
 TEST_CASE("many siblings are read after one flush of their parent, with the same values") {

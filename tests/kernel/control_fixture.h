@@ -251,7 +251,7 @@ class Writing {
   LimitResult result() {
     pollfd ready{writer->result_fd(), POLLIN, 0};
     REQUIRE(::poll(&ready, 1, kPatienceMs) == 1);
-    auto results = writer->take_results();
+    auto results = writer->drain_results();
     REQUIRE(results.size() == 1);
     return results.front();
   }

@@ -47,7 +47,7 @@ TEST_CASE("kernel: a lowered cpu.max throttles, and the raise ends it") {
   original.cpu_max->quota.reset();
   CHECK(writing.write(group, original, true).written);
   CHECK(group.get("cpu.max") == "max 100000");
-  CHECK(writing.leases->held().empty());
+  CHECK(writing.leases->leased_records().empty());
 }
 
 TEST_CASE("kernel: a naive memory limit causes an OOM kill") {
@@ -174,7 +174,7 @@ TEST_CASE("kernel: a burst above the quota is EINVAL in the naive order and acce
   CHECK_MESSAGE(raised.written, raised.error);
   CHECK(group.get("cpu.max") == "100000 100000");
   CHECK(group.get("cpu.max.burst") == "80000");
-  CHECK(writing.leases->held().empty());
+  CHECK(writing.leases->leased_records().empty());
 }
 
 TEST_CASE("kernel: restore converges when quota and burst must change in either order") {
@@ -202,7 +202,7 @@ TEST_CASE("kernel: a value that the kernel rejects reverts the whole change") {
   const Limits before = group.limits();
   CHECK_FALSE(writing.write(group, after).written);
   CHECK(group.limits() == before);
-  CHECK(writing.leases->held().empty());
+  CHECK(writing.leases->leased_records().empty());
 }
 
 TEST_CASE("kernel: another writer's update of another limit is not lost") {
@@ -318,7 +318,7 @@ TEST_CASE("kernel: the originals are restored after SIGKILL at twenty random mom
         (*writer)->submit(change);
         pollfd ready{(*writer)->result_fd(), POLLIN, 0};
         ::poll(&ready, 1, 1000);
-        (void)(*writer)->take_results();
+        (void)(*writer)->drain_results();
       }
     }
     pid_t companion = -1;

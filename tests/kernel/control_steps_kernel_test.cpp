@@ -210,7 +210,7 @@ class Box {
   }
   bool leased() const {
     const auto leases = LeaseTable::open_existing({.runtime_dir = runtime()});
-    return leases && !(*leases)->held().empty();
+    return leases && !(*leases)->leased_records().empty();
   }
   const std::string& runtime() const { return runtime_.path(); }
 

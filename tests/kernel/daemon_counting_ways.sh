@@ -27,7 +27,7 @@ first_way='ok, tp_btf'
 # 5.10 lacks task storage.
 [ "$kernel" != 5.10 ] || first_way='ok, raw_tp'
 # How containers are sampled: walks copy the kernel's memory and need an iterator over cgroups.
-files='files, for no program walks over cgroups here: '
+files='files, because no BPF program can walk over cgroups here: '
 case $kernel in
   5.10) walk=$files ;;
   6.1) walk='BPF iterator' ;;

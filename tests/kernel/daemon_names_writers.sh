@@ -60,7 +60,7 @@ restart() {
 # Our programs are in the kernel only while some container may be lowered.
 switched() {
   admin mode observe >/dev/null || fail 'cgphase mode observe failed'
-  expect_source 'off: not needed where all is only observed'
+  expect_source 'off: not needed while all containers are only observed'
   admin mode enforce >/dev/null || fail 'cgphase mode enforce failed'
   expect_source 'ok'
   printf '[bpf]\nenabled = false\n' >>/tmp/cgphase.toml

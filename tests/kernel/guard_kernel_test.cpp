@@ -156,7 +156,7 @@ Stall measure(const TestCgroup& group, const Progress& progress, milliseconds sp
 void set_below_need(const Writing& writing, const TestCgroup& group, std::uint64_t high) {
   const KnobText before = KnobText::from(group.get("memory.high")).value();
   const KnobText after = KnobText::from(std::to_string(high)).value();
-  const auto record = writing.leases->hold(group.id(), group.path(), Knob::memory_high, before,
+  const auto record = writing.leases->record(group.id(), group.path(), Knob::memory_high, before,
                                            after, "kernel test");
   REQUIRE(record);
   REQUIRE(writing.guard->cover(group.id(), group.open().get(), Knob::memory_high, *record));

@@ -45,7 +45,7 @@ TEST_CASE("bpf: a write to a limit is reported with its writer, the writer's cgr
     say_ready(ready);
     ::pause();
   });
-  const std::vector<LimitWrite> writes = probe.take();
+  const std::vector<LimitWrite> writes = probe.drain();
   const bool has_burst =
       ::access((target.directory() + "/cpu.max.burst").c_str(), F_OK) == 0;  // since Linux 5.14
   REQUIRE(writes.size() == (has_burst ? 3 : 2));
@@ -66,7 +66,7 @@ TEST_CASE("bpf: a write to a limit is reported with its writer, the writer's cgr
     CHECK(writes[2].file == "cpu.max.burst");
     CHECK(writes[2].value == "nonsense");
   }
-  CHECK(probe.take().empty());
+  CHECK(probe.drain().empty());
   CHECK(probe.lost() == 0);
 }
 
@@ -77,9 +77,9 @@ TEST_CASE("bpf: this process's own writes and writes to other files are not repo
   target.put("cpu.max", "50000 100000");
   for (const char* file : {"memory.low", "memory.oom.group", "cpu.weight", "cgroup.max.depth"})
     write_as_child(target, target, file, "1");
-  CHECK(probe.take().empty());
+  CHECK(probe.drain().empty());
   write_as_child(target, target, "memory.max", "max");
-  CHECK(probe.take().size() == 1);
+  CHECK(probe.drain().size() == 1);
 }
 
 TEST_CASE("bpf: if the writer's cgroup is gone, its pid and command are reported") {
@@ -89,7 +89,7 @@ TEST_CASE("bpf: if the writer's cgroup is gone, its pid and command are reported
   const std::uint64_t inode = writer.id().inode;
   write_as_child(writer, target, "memory.max", "512M");
   writer.remove();
-  const std::vector<LimitWrite> writes = probe.take();
+  const std::vector<LimitWrite> writes = probe.drain();
   REQUIRE(writes.size() == 1);
   CHECK(writes[0].pid > 0);
   CHECK_FALSE(writes[0].command.empty());
@@ -103,13 +103,13 @@ TEST_CASE("bpf: a storm of writes blocks nobody, writes that fit are reported at
   const TestCgroup target;
   LimitWriteProbe probe = start_limit_writes();
   write_as_child(target, target, "memory.max", "512M", kStorm);
-  const std::size_t told = probe.take().size();
+  const std::size_t told = probe.drain().size();
   CHECK(told == ProbeSource::kMostLimitWrites);
   CHECK(told + probe.lost() == kStorm);
-  CHECK(probe.take().empty());
+  CHECK(probe.drain().empty());
   const std::uint64_t lost = probe.lost();
   write_as_child(target, target, "cpu.max", "50000 100000");
-  const std::vector<LimitWrite> writes = probe.take();
+  const std::vector<LimitWrite> writes = probe.drain();
   REQUIRE(writes.size() == 1);
   CHECK(writes[0].file == "cpu.max");
   CHECK(probe.lost() == lost);
@@ -126,13 +126,13 @@ TEST_CASE("bpf: all kernel probes exist, and status says how many writes were lo
   write_as_child(target, target, "memory.max", "512M", 4000);
   CHECK(probes->sources()[0].present);
   CHECK(probes->sources()[0].detail.ends_with(" writes were too many at once"));
-  CHECK(probes->take_limit_writes().size() == ProbeSource::kMostLimitWrites);
+  CHECK(probes->drain_limit_writes().size() == ProbeSource::kMostLimitWrites);
   probes->set_wanted(true);  // as before: the counts are kept
   CHECK_FALSE(probes->sources()[0].detail.empty());
   probes->set_wanted(false);
   CHECK_FALSE(probes->sources()[0].present);
   write_as_child(target, target, "memory.max", "768M");
-  CHECK(probes->take_limit_writes().empty());
+  CHECK(probes->drain_limit_writes().empty());
 }
 
 TEST_CASE("bpf: in its own pid namespace the daemon gets no pids of the machine") {

@@ -62,12 +62,12 @@ TEST_CASE("bpf: a program start in a container is reported, and its read of a li
   const std::string quota = target.directory() + "/cpu.max";
   (void)cat(other, {quota});  // not its container and not its limits
   (void)cat(target, {other.directory() + "/cpu.max", other.directory() + "/memory.high"});
-  const std::vector<ProgramAct> foreign = probe.take();
+  const std::vector<ProgramAct> foreign = probe.drain();
   REQUIRE(foreign.size() == 1);
   CHECK(foreign[0].kind == Kind::starts);
 
   (void)cat(target, {quota, target.directory() + "/memory.high"});
-  const std::vector<ProgramAct> acts = probe.take();
+  const std::vector<ProgramAct> acts = probe.drain();
   REQUIRE(acts.size() >= 3);
   CHECK(acts[0].kind == Kind::starts);
   CHECK(has(acts, Kind::reads_cpu));
@@ -88,24 +88,24 @@ TEST_CASE("bpf: an ignored command line is no longer reported, and others are") 
   ProgramProbe probe = start_programs();
   REQUIRE(probe.watch(target.id().inode, true));
   (void)cat(target, {"/proc/version"});
-  const std::vector<ProgramAct> first = probe.take();
+  const std::vector<ProgramAct> first = probe.drain();
   REQUIRE(first.size() == 1);
   ::poll(nullptr, 0, 1100);  // the same start is reported once per second
   (void)cat(target, {"/proc/version"});
-  REQUIRE(has(probe.take(), Kind::starts));
+  REQUIRE(has(probe.drain(), Kind::starts));
   ::poll(nullptr, 0, 1100);
   probe.ignore(target.id().inode, first[0].key, true);
   (void)cat(target, {"/proc/version"});
-  CHECK(probe.take().empty());
+  CHECK(probe.drain().empty());
   (void)cat(target, {"/proc/uptime"});
-  CHECK(has(probe.take(), Kind::starts));
+  CHECK(has(probe.drain(), Kind::starts));
   probe.ignore(target.id().inode, first[0].key, false);
   (void)cat(target, {"/proc/version"});
-  CHECK(has(probe.take(), Kind::starts));
+  CHECK(has(probe.drain(), Kind::starts));
   ::poll(nullptr, 0, 1100);
   CHECK(probe.watch(target.id().inode, false));
   (void)cat(target, {"/proc/uptime"});
-  CHECK(probe.take().empty());
+  CHECK(probe.drain().empty());
 }
 
 TEST_CASE("bpf: the guard restores the originals when a program starts in a lowered container") {
@@ -158,11 +158,11 @@ TEST_CASE("bpf: many starts in one container hide no start in another from the g
   CHECK(eventually([&] { return target.limits() == original; }));
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(
       std::chrono::steady_clock::now() - begun).count();
-  const std::vector<ProgramAct> acts = probe.take();
+  const std::vector<ProgramAct> acts = probe.drain();
   CHECK(std::ranges::count(acts, target.id().inode, &ProgramAct::container) == 1);
   const auto told = std::ranges::count(acts, stormy.id().inode, &ProgramAct::container);
   CHECK(told <= (seconds + 1) * (PROGRAM_ACTS_IN_A_SECOND + 1));
-  CHECK((told >= kStorm || has(acts, Kind::untold)));
+  CHECK((told >= kStorm || has(acts, Kind::dropped)));
   MESSAGE(told << " of " << kStorm << " starts reported in " << seconds << " s");
   CHECK(probe.lost() == 0);
 }

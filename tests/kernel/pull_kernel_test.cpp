@@ -31,7 +31,7 @@ namespace {
 
 constexpr int kPulledCount = 4;
 constexpr int kMostTurns = 60;
-constexpr int kLearningTurns = MemoryLines::kFirstLessons + 1;  // files are read in these turns
+constexpr int kCalibrationTurns = MemoryLines::kNeededComparisons + 1;  // files are read in these
 constexpr int kFlushTurns = 8;
 constexpr const char* kWays[] = {"BPF css iterator", "BPF iterator"};
 
@@ -337,7 +337,7 @@ TEST_CASE("bpf: the daemon's flush and walk report all work done until the proce
     NodeSample tick;
     int late_turns = 0, walked_turns = 0, compared = 0, same_writes = 0;
     std::string other;
-    for (int turn = 0; turn < kLearningTurns + kFlushTurns; ++turn) {
+    for (int turn = 0; turn < kCalibrationTurns + kFlushTurns; ++turn) {
       worked.turn();
       clock.advance(std::chrono::seconds(2));
       REQUIRE((*early)->walk(0));
@@ -355,7 +355,7 @@ TEST_CASE("bpf: the daemon's flush and walk report all work done until the proce
         ++compared;
         same_writes += at->io.write_bytes == after.io.write_bytes;
       }
-      late_turns += turn >= kLearningTurns && late;
+      late_turns += turn >= kCalibrationTurns && late;
       walked_turns += memory_was_walked(worked);
     }
     CHECK(other == "");

@@ -79,7 +79,7 @@ class Bench final : private CallObserver {
   }
   LimitResult change(Knob knob, const char* text, bool raise = false) {
     submit(id(), "/box", knob, text, raise);
-    return writer->take_results().at(0);
+    return writer->drain_results().at(0);
   }
   // Submits a change of any container with the same limits as the first. The write may then be
   // parked.

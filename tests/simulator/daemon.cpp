@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "control/lease/restore.h"
-#include "tests/agent/observers/inline_gpu_looks.h"
+#include "tests/agent/observers/inline_gpu_scanner.h"
 #include "tests/core/small_model.h"
 #include "tests/simulator/system_calls.h"
 
@@ -53,7 +53,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Surroundings& with, const Cl
       Agent::Parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
                    .writer = daemon->settling_.get(), .kernel_writer = daemon->writer_.get(),
                    .guard = daemon->guard_.get(),
-                   .gpu_looks = std::make_unique<InlineGpuLooks>(root, with.config.proc_root),
+                   .gpu_scanner = std::make_unique<InlineGpuScanner>(root, with.config.proc_root),
                    .store = daemon->open_history(with.history),
                    .model = {.engine = small_engine()}},
       clock, [raw = daemon.get()](std::function<void()> work) {

@@ -46,7 +46,7 @@ TEST_CASE("a restore voids a lowering that waits for another one") {
   CHECK(bench.writer->restore(second).failures.empty());  // as a pause does; nothing is leased yet
   bench.parks = false;
   lanes().resume(false);
-  const auto results = bench.writer->take_results();
+  const auto results = bench.writer->drain_results();
   const auto found = std::find_if(results.begin(), results.end(),
                                   [&](const LimitResult& one) { return one.id == second; });
   REQUIRE(found != results.end());
@@ -63,7 +63,7 @@ TEST_CASE("a restore voids a lowering that waits for another one") {
 TEST_CASE("a restore that waits for a lowering does not touch the next one") {
   Bench bench;
   const CgroupId second = lower_one_behind_another(bench);
-  REQUIRE(bench.leases->held().size() == 1);
+  REQUIRE(bench.leases->leased_records().size() == 1);
   bench.on_wait = [] { lanes().resume(true); };
   CHECK(bench.writer->restore(bench.id()).failures.empty());
   CHECK(bench.get("memory.high") == "max");
@@ -123,7 +123,7 @@ TEST_CASE("a raise by the fast path during a lowering's reclaim stays and ends t
   bench.put("memory.high", "max");
   bench.parks = false;
   lanes().resume(true);
-  const auto results = bench.writer->take_results();
+  const auto results = bench.writer->drain_results();
   REQUIRE(results.size() == 1);
   CHECK_FALSE(results[0].written);
   CHECK(bench.get("memory.high") == "max");
@@ -140,7 +140,7 @@ TEST_CASE("a burst above a foreign quota becomes that quota and counts as restor
   CHECK(report.foreign == 1);
   CHECK(bench.get("cpu.max") == "40000 100000");
   CHECK(bench.get("cpu.max.burst") == "40000");  // instead of 50000
-  CHECK(bench.leases->held().empty());
+  CHECK(bench.leases->leased_records().empty());
 }
 
 TEST_CASE("a burst waits while a quota of ours cannot be restored yet") {

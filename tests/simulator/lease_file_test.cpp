@@ -33,7 +33,7 @@ class RuntimeDirectory {
 KnobText text_of(const char* text) { return KnobText::from(text).value(); }
 
 void hold_one(LeaseTable& leases) {
-  REQUIRE(leases.hold({1, 2}, "/a", Knob::memory_max, text_of("8192"), text_of("4096"), "test"));
+  REQUIRE(leases.record({1, 2}, "/a", Knob::memory_max, text_of("8192"), text_of("4096"), "test"));
 }
 
 // Opens with the n-th call failing, then without a failure, for each n until no call fails. `check`
@@ -53,7 +53,7 @@ int fail_each_call(const char* boot, Prepare prepare, Check check) {
     REQUIRE_MESSAGE(again, again.error().text);
     check(**again);
     hold_one(**again);
-    CHECK((*again)->held().size() == 1);
+    CHECK((*again)->leased_records().size() == 1);
     if (calls < n) {
       CHECK(opened);
       return calls;
@@ -66,7 +66,7 @@ int fail_each_call(const char* boot, Prepare prepare, Check check) {
 TEST_CASE("a lease file that could not be created is created in the next attempt") {
   const int calls = fail_each_call(
       "b", [](const RuntimeDirectory&) {},
-      [](LeaseTable& leases) { CHECK(leases.held().empty()); });
+      [](LeaseTable& leases) { CHECK(leases.leased_records().empty()); });
   CHECK(calls >= 7);
 }
 
@@ -77,8 +77,8 @@ TEST_CASE("leases survive a failed attempt to open them") {
         hold_one(**LeaseTable::open(directory.options("b")));
       },
       [](LeaseTable& leases) {
-        REQUIRE(leases.held().size() == 1);
-        CHECK(leases.read(leases.held()[0])->values.original == text_of("8192"));
+        REQUIRE(leases.leased_records().size() == 1);
+        CHECK(leases.read(leases.leased_records()[0])->values.original == text_of("8192"));
       });
   CHECK(calls >= 4);
 }
@@ -89,6 +89,6 @@ TEST_CASE("a lease file of an earlier boot is replaced completely or not at all"
       [](const RuntimeDirectory& directory) {
         hold_one(**LeaseTable::open(directory.options("b")));
       },
-      [](LeaseTable& leases) { CHECK(leases.held().empty()); });
+      [](LeaseTable& leases) { CHECK(leases.leased_records().empty()); });
   CHECK(calls >= 8);
 }

@@ -38,8 +38,8 @@ class SettlingWriter final : public LimitWriter {
     lanes().settle();
   }
   int result_fd() const override { return inner_.result_fd(); }
-  std::vector<LimitResult> take_results() override {
-    for (LimitResult& result : inner_.take_results()) {
+  std::vector<LimitResult> drain_results() override {
+    for (LimitResult& result : inner_.drain_results()) {
       judge(result);
       waiting_.emplace_back(random_.one_in(late_one_in_) ? 1 + random_.below(5) : 0,
                             std::move(result));

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "policy/safety/guard_rails.h"
-#include "tests/agent/observers/inline_gpu_looks.h"
+#include "tests/agent/observers/inline_gpu_scanner.h"
 #include "tests/collectors/fake_tree.h"
 
 using namespace cgphase;
@@ -21,9 +21,9 @@ using std::chrono::seconds;
 // A host with a GPU and containers of one process each, that shares the host's /dev.
 class GpuHost {
  public:
-  // Where nobody is given who looks, it is done at once.
-  explicit GpuHost(std::unique_ptr<GpuLooks> looks = nullptr)
-      : sampler_(open()), watch(looks ? std::move(looks) : at_once()) {
+  // Where nobody is given who scanner, it is done at once.
+  explicit GpuHost(std::unique_ptr<GpuScanner> scanner = nullptr)
+      : sampler_(open()), watch(scanner ? std::move(scanner) : at_once()) {
     tree.make_device("/proc/1/root/dev/nvidia0");
   }
 
@@ -40,10 +40,10 @@ class GpuHost {
   void open_gpu(int pid) const { tree.link(at(pid) + "/fd/3", "/dev/nvidia0"); }
   void close_gpu(int pid) const { tree.remove(at(pid) + "/fd/3"); }
 
-  bool look(seconds after = seconds(1)) {
+  bool scan(seconds after = seconds(1)) {
     clock.advance(after);
     sampler_.sample(clock, tick);
-    return watch.look(tick, [this](CgroupId id) { return all_wanted || wanted == id; });
+    return watch.scan(tick, [this](CgroupId id) { return all_wanted || wanted == id; });
   }
   // Of test-a, test-b, ...: the sampler orders them by inode, which a file system may use again.
   CgroupId id(int index = 0) const {
@@ -58,8 +58,8 @@ class GpuHost {
 
  private:
   static std::string at(int pid) { return "/proc/" + std::to_string(pid); }
-  std::unique_ptr<GpuLooks> at_once() const {
-    return std::make_unique<InlineGpuLooks>(tree.root() + "/cg", tree.root() + "/proc");
+  std::unique_ptr<GpuScanner> at_once() const {
+    return std::make_unique<InlineGpuScanner>(tree.root() + "/cg", tree.root() + "/proc");
   }
   NodeSampler open() const {
     tree.write("/cg/cgroup.controllers", "cpu memory\n");
@@ -78,13 +78,13 @@ class GpuHost {
 };
 
 // Answers when it is told to, as if each had hung until then.
-class HeldGpuLooks final : public GpuLooks {
+class DelayedGpuScanner final : public GpuScanner {
  public:
-  void ask(std::vector<GpuQuestion> questions) override {
+  void ask(std::vector<GpuScanRequest> questions) override {
     REQUIRE(asked.empty());
-    for (GpuQuestion& question : questions) asked.push_back(std::move(question));
+    for (GpuScanRequest& question : questions) asked.push_back(std::move(question));
   }
-  std::vector<GpuAnswer> take_answers() override { return std::exchange(answers_, {}); }
+  std::vector<GpuScanResult> drain_results() override { return std::exchange(answers_, {}); }
   const std::string& failed() const override { return why_failed; }
 
   void answer(GpuUse use) {
@@ -93,32 +93,32 @@ class HeldGpuLooks final : public GpuLooks {
     asked.pop_front();
   }
 
-  std::deque<GpuQuestion> asked;
+  std::deque<GpuScanRequest> asked;
   std::string why_failed;
 
  private:
-  std::vector<GpuAnswer> answers_;
+  std::vector<GpuScanResult> answers_;
 };
 
-// A host with a GPU, whose looks are held; it was looked at itself.
-class HeldGpuHost : public GpuHost {
+// A host with a GPU, whose scans are delayed; the scan of the host is done.
+class DelayedGpuHost : public GpuHost {
  public:
-  HeldGpuHost() : HeldGpuHost(std::make_unique<HeldGpuLooks>()) {}
-  HeldGpuLooks& looks() { return *looks_; }
+  DelayedGpuHost() : DelayedGpuHost(std::make_unique<DelayedGpuScanner>()) {}
+  DelayedGpuScanner& scanner() { return *scanner_; }
   // Nothing is asked: what was asked is answered so.
   void settle(GpuUse use) {
-    while (!looks_->asked.empty()) looks_->answer(use);
+    while (!scanner_->asked.empty()) scanner_->answer(use);
   }
 
  private:
-  explicit HeldGpuHost(std::unique_ptr<HeldGpuLooks> looks)
+  explicit DelayedGpuHost(std::unique_ptr<DelayedGpuScanner> scanner)
       : GpuHost(nullptr) {
-    looks_ = looks.get();
-    watch = GpuWatch(std::move(looks));
-    look();
+    scanner_ = scanner.get();
+    watch = GpuWatch(std::move(scanner));
+    scan();
     settle(GpuUse::unknown);
   }
-  HeldGpuLooks* looks_ = nullptr;
+  DelayedGpuScanner* scanner_ = nullptr;
 };
 
 }  // namespace
@@ -127,7 +127,7 @@ TEST_CASE("a container is looked at when it comes, before anything is decided of
   GpuHost host;
   host.add("test-a", 77);
   host.open_gpu(77);
-  CHECK(host.look());
+  CHECK(host.scan());
   CHECK(host.may_have_gpu());
   CHECK(host.watch.source().present);
   CHECK(host.watch.source().detail == "seen in 1 containers");
@@ -136,21 +136,21 @@ TEST_CASE("a container is looked at when it comes, before anything is decided of
 TEST_CASE("a GPU that is opened later is seen within a minute, and stays until the processes end") {
   GpuHost host;
   host.add("test-a", 77);
-  host.look();
+  host.scan();
   CHECK_FALSE(host.may_have_gpu());
   host.open_gpu(77);
-  host.look(seconds(59));
+  host.scan(seconds(59));
   CHECK_FALSE(host.may_have_gpu());
-  CHECK(host.look());
+  CHECK(host.scan());
   CHECK(host.may_have_gpu());
   host.close_gpu(77);
-  host.look(GpuWatch::kPeriod * 2);
+  host.scan(GpuWatch::kPeriod * 2);
   CHECK(host.may_have_gpu());
   host.set_populated("test-a", false);
-  CHECK(host.look());
+  CHECK(host.scan());
   CHECK_FALSE(host.may_have_gpu());
   host.set_populated("test-a", true);
-  host.look();  // at once
+  host.scan();  // at once
   CHECK_FALSE(host.may_have_gpu());
 }
 
@@ -158,11 +158,11 @@ TEST_CASE("what cannot be seen is not ruled out, but on a host without a GPU it 
   GpuHost host;
   host.add("test-a", 77);
   host.tree.remove("/proc/77");
-  host.look();
+  host.scan();
   CHECK(host.may_have_gpu());
   CHECK(host.watch.source().detail == "seen in 0 containers, not to be ruled out in 1");
   host.tree.remove("/proc/1/root/dev/nvidia0");
-  CHECK(host.look(GpuWatch::kPeriod));
+  CHECK(host.scan(GpuWatch::kPeriod));
   CHECK_FALSE(host.may_have_gpu());
   CHECK_FALSE(host.watch.source().present);
 }
@@ -171,135 +171,135 @@ TEST_CASE("a container that is gone is forgotten, one that never was has no GPU"
   GpuHost host;
   host.add("test-a", 77);
   host.open_gpu(77);
-  host.look();
+  host.scan();
   const CgroupId id = host.tick.containers.at(0).id;
   CHECK(host.watch.may_have_gpu(id));
   CHECK_FALSE(host.watch.may_have_gpu(CgroupId{1, 2}));
   host.tree.remove("/cg/test-a");
-  host.look();
+  host.scan();
   CHECK_FALSE(host.watch.may_have_gpu(id));
 }
 
 TEST_CASE("while a look takes its time a new container is not ruled out, an old one stays as it "
           "was") {
-  HeldGpuHost host;
+  DelayedGpuHost host;
   host.add("test-a", 77);
-  host.look();
+  host.scan();
   CHECK(host.may_have_gpu());
   CHECK_FALSE(host.watch.ruled_out(host.id()));
   host.settle(GpuUse::none);
-  CHECK(host.look());
+  CHECK(host.scan());
   CHECK_FALSE(host.may_have_gpu());
   CHECK(host.watch.ruled_out(host.id()) == host.tick.time - seconds(1));  // when it began
-  host.look(GpuWatch::kPeriod - seconds(2));
+  host.scan(GpuWatch::kPeriod - seconds(2));
   host.settle(GpuUse::unknown);  // the host itself
-  host.look();
-  REQUIRE(host.looks().asked.size() == 1);
-  CHECK_FALSE(host.look());
+  host.scan();
+  REQUIRE(host.scanner().asked.size() == 1);
+  CHECK_FALSE(host.scan());
   CHECK_FALSE(host.may_have_gpu());
 }
 
 TEST_CASE("a look that hangs is told by name, rules out neither its container nor one that came "
           "since, and all is well when it ends") {
-  HeldGpuHost host;
+  DelayedGpuHost host;
   host.add("test-a", 77);
   host.add("test-b", 78);
-  host.look();
+  host.scan();
   host.settle(GpuUse::none);
-  host.look();
+  host.scan();
   host.wanted = host.id(0);
-  host.look(kFreshGpuLook + seconds(1));
-  REQUIRE(host.looks().asked.size() == 1);
+  host.scan(kFreshGpuLook + seconds(1));
+  REQUIRE(host.scanner().asked.size() == 1);
   host.add("test-c", 79);
-  host.look(GpuWatch::kHung - seconds(1));
+  host.scan(GpuWatch::kHung - seconds(1));
   CHECK(host.watch.degraded().empty());
   CHECK_FALSE(host.may_have_gpu(0));
-  CHECK(host.look());
+  CHECK(host.scan());
   CHECK(host.watch.degraded().starts_with("looking for a GPU hangs at test-a, "));
   CHECK(host.may_have_gpu(0));
   CHECK_FALSE(host.may_have_gpu(1));
   CHECK(host.may_have_gpu(2));
-  CHECK_FALSE(host.look(GpuWatch::kPeriod * 3));
+  CHECK_FALSE(host.scan(GpuWatch::kPeriod * 3));
   CHECK(host.may_have_gpu(2));
   host.settle(GpuUse::none);
-  CHECK(host.look());
+  CHECK(host.scan());
   CHECK(host.watch.degraded().empty());
   CHECK_FALSE(host.may_have_gpu(0));
   host.settle(GpuUse::unknown);  // the host, whose turn it was long ago
-  host.look();
-  CHECK(host.looks().asked.size() == 3);
+  host.scan();
+  CHECK(host.scanner().asked.size() == 3);
 }
 
 TEST_CASE("of many that wait for a lowering few are asked for together, the others next") {
-  HeldGpuHost host;
+  DelayedGpuHost host;
   for (int i = 0; i < 20; ++i)
     host.add("test-" + std::string(1, static_cast<char>('a' + i)), 77 + i);
-  host.look();
+  host.scan();
   host.settle(GpuUse::none);
-  host.look();
+  host.scan();
   host.all_wanted = true;
-  host.look(kFreshGpuLook + seconds(1));
-  CHECK(host.looks().asked.size() == GpuWatch::kMostWanted);
+  host.scan(kFreshGpuLook + seconds(1));
+  CHECK(host.scanner().asked.size() == GpuWatch::kMostWanted);
   host.settle(GpuUse::none);
-  host.look();
-  CHECK(host.looks().asked.size() == 20 - GpuWatch::kMostWanted);
+  host.scan();
+  CHECK(host.scanner().asked.size() == 20 - GpuWatch::kMostWanted);
 }
 
 TEST_CASE("a look that hangs at a container that is gone, or at the host, is told too") {
-  HeldGpuHost host;
+  DelayedGpuHost host;
   SUBCASE("gone") {
     host.add("test-a", 77);
-    host.look();
+    host.scan();
     host.tree.remove("/cg/test-a");
-    host.look(GpuWatch::kHung);
+    host.scan(GpuWatch::kHung);
     CHECK(host.watch.degraded().find("a container that is gone") != std::string::npos);
   }
   SUBCASE("host") {
-    host.look(GpuWatch::kPeriod);
-    host.look(GpuWatch::kHung);
+    host.scan(GpuWatch::kPeriod);
+    host.scan(GpuWatch::kHung);
     CHECK(host.watch.degraded().find("this host") != std::string::npos);
   }
 }
 
 TEST_CASE("a look at processes that have ended says nothing of those that came after them") {
-  HeldGpuHost host;
+  DelayedGpuHost host;
   host.add("test-a", 77);
-  host.look();
+  host.scan();
   host.set_populated("test-a", false);
-  host.look();
+  host.scan();
   host.set_populated("test-a", true);
-  host.look();
+  host.scan();
   host.settle(GpuUse::none);
-  host.look();
+  host.scan();
   CHECK(host.may_have_gpu());
   host.settle(GpuUse::none);
-  host.look();
+  host.scan();
   CHECK_FALSE(host.may_have_gpu());
 }
 
 TEST_CASE("one that is wanted is looked at again when the last look is no longer fresh") {
-  HeldGpuHost host;
+  DelayedGpuHost host;
   host.add("test-a", 77);
-  host.look();
+  host.scan();
   host.settle(GpuUse::none);
-  host.look();
+  host.scan();
   const auto looked = host.watch.ruled_out(host.id());
-  host.look(kFreshGpuLook);
-  CHECK(host.looks().asked.empty());  // nobody wants it
+  host.scan(kFreshGpuLook);
+  CHECK(host.scanner().asked.empty());  // nobody wants it
   host.wanted = host.id();
-  host.look();
+  host.scan();
   host.settle(GpuUse::none);
-  host.look();
+  host.scan();
   CHECK(host.watch.ruled_out(host.id()) > looked);
-  CHECK(host.looks().asked.empty());  // fresh
+  CHECK(host.scanner().asked.empty());  // fresh
 }
 
 TEST_CASE("where nobody can look for GPUs none is ruled out, and it is told") {
-  HeldGpuHost host;
-  host.looks().why_failed = "no thread";
+  DelayedGpuHost host;
+  host.scanner().why_failed = "no thread";
   host.add("test-a", 77);
-  host.look();
-  CHECK(host.looks().asked.empty());
+  host.scan();
+  CHECK(host.scanner().asked.empty());
   CHECK(host.may_have_gpu());
   CHECK_FALSE(host.watch.source().present);
   CHECK(host.watch.source().detail == "no thread");

@@ -247,7 +247,7 @@ TEST_CASE("what is not told may have been a start and a read of anything") {
     (void)box.look(ProgramBox::kStartUp);
     REQUIRE(box.ignored(6));
     box.act(Kind::starts, 7, seconds(0), "probe");
-    box.act(Kind::untold, 0, seconds(0), "", whose);
+    box.act(Kind::dropped, 0, seconds(0), "", whose);
     CHECK(box.look().started);
     CHECK_FALSE(box.ignored(6));
     (void)box.look(2 * ProgramBox::kStartUp);

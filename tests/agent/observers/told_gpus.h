@@ -18,7 +18,7 @@ class ToldGpus final : public GpuSource {
 
   // Two GPUs, with `clients` on them.
   void tell(MonotonicTime time, std::vector<GpuClient> clients) {
-    GpuReading told{.time = time, .devices = {}, .clients = std::move(clients), .told = {}};
+    GpuReading told{.time = time, .devices = {}, .clients = std::move(clients), .summary = {}};
     for (const char* id : {"GPU-1", "GPU-2"})
       told.devices.push_back({.id = id, .name = "Told GPU", .use = {0.5, 0.25, Bytes{512}},
                               .memory_total = Bytes{1024}});

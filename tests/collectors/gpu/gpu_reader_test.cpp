@@ -33,7 +33,7 @@ TEST_CASE("each process on a GPU has its cgroup, and an ended one has none") {
   CHECK(reading.clients[1].cgroup.empty());
   CHECK(reading.clients[2].cgroup == "/system.slice/docker-a.scope");
   CHECK(reading.clients[2].device == 1);
-  CHECK(reading.told == "2 GPUs (Fake GPU, ...), 3 processes");
+  CHECK(reading.summary == "2 GPUs (Fake GPU, ...), 3 processes");
 }
 
 TEST_CASE("paths of cgroups begin at the watched root, which may be below the mount") {
@@ -61,10 +61,10 @@ TEST_CASE("the GPUs are summarised in one sentence") {
   driver.says("device GPU-1 1000 600 80 40\nprocess GPU-1 11 400 compute 0 0\n"
               "result nvmlDeviceGetUtilizationRates 999\n");
   GpuReader reader = reader_of(driver);
-  CHECK(reader.read({}, {}).told == "1 GPU (Fake GPU), 1 process; NVML: "
+  CHECK(reader.read({}, {}).summary == "1 GPU (Fake GPU), 1 process; NVML: "
                                     "nvmlDeviceGetUtilizationRates: fake trouble (999)");
   driver.says("");
-  CHECK(reader.read(MonotonicTime(seconds(9)), {}).told ==
+  CHECK(reader.read(MonotonicTime(seconds(9)), {}).summary ==
         "NVML: the driver has no GPU; no other GPU");
 }
 
@@ -72,13 +72,13 @@ TEST_CASE("devices of the host that this process does not see are reported as hi
   const FakeDriver driver;
   driver.says("needs /nowhere/nvidiactl\n");
   const std::string trouble = "NVML: nvmlInit_v2: Driver Not Loaded (9)";
-  CHECK(reader_of(driver).read({}, {}).told == trouble + "; no other GPU");
+  CHECK(reader_of(driver).read({}, {}).summary == trouble + "; no other GPU");
   driver.tree.write("/proc/1/root/dev/nvidiactl", "");
-  CHECK(reader_of(driver).read({}, {}).told ==
+  CHECK(reader_of(driver).read({}, {}).summary ==
         trouble + "; the NVIDIA devices of this host are hidden from the daemon, gpu.conf "
                   "(docs/operations.md) shows them; no other GPU");
   driver.tree.write("/proc/self/root/dev/nvidiactl", "");
-  CHECK(reader_of(driver).read({}, {}).told == trouble + "; no other GPU");
+  CHECK(reader_of(driver).read({}, {}).summary == trouble + "; no other GPU");
 }
 
 TEST_CASE("the GPU of a Jetson, which NVML does not report, has its load") {
@@ -99,7 +99,7 @@ TEST_CASE("the GPU of a Jetson, which NVML does not report, has its load") {
   reading = bare.read({}, {});
   REQUIRE(reading.devices.size() == 1);
   CHECK(reading.devices[0].id == "gpu.0");
-  CHECK(reading.told == "1 GPU (Tegra), 0 processes");
+  CHECK(reading.summary == "1 GPU (Tegra), 0 processes");
 }
 
 TEST_CASE("a GPU that NVML reports is not taken for a Jetson's") {

@@ -64,9 +64,9 @@ int read_without_thread() {
 TEST_CASE("GPUs are read repeatedly on a separate thread, and the newest reading is kept") {
   const std::thread::id asking = std::this_thread::get_id();
   GpuThread gpus([asking, count = 0](MonotonicTime now, const std::vector<CgroupPath>&) mutable {
-    GpuReading reading{.time = now, .devices = {{}}, .clients = {}, .told = "here"};
+    GpuReading reading{.time = now, .devices = {{}}, .clients = {}, .summary = "here"};
     reading.clients.resize(static_cast<std::size_t>(++count));
-    if (std::this_thread::get_id() == asking) reading.told = "on the thread that asks";
+    if (std::this_thread::get_id() == asking) reading.summary = "on the thread that asks";
     return reading;
   }, at_100_s(), kQuick);
   const auto reading =
@@ -81,14 +81,14 @@ TEST_CASE("GPUs are read repeatedly on a separate thread, and the newest reading
 TEST_CASE("the thread scans the containers that were set last") {
   GpuThread gpus([](MonotonicTime, const std::vector<CgroupPath>& containers) {
     GpuReading reading;
-    reading.told = std::to_string(containers.size());
+    reading.summary = std::to_string(containers.size());
     return reading;
   }, at_100_s(), kQuick);
   gpus.set_containers({"/a", "/b"});
-  (void)await_reading(gpus, [](const GpuReading& reading) { return reading.told == "2"; });
+  (void)await_reading(gpus, [](const GpuReading& reading) { return reading.summary == "2"; });
   CHECK_FALSE(gpus.source({}).present);  // no device
   gpus.set_containers({});
-  (void)await_reading(gpus, [](const GpuReading& reading) { return reading.told == "0"; });
+  (void)await_reading(gpus, [](const GpuReading& reading) { return reading.summary == "0"; });
 }
 
 TEST_CASE("nothing waits for a hung driver, not even at the end, and it is reported") {

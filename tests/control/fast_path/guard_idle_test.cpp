@@ -62,7 +62,7 @@ struct IdleGuard {
   void lower() {
     const KnobText before = text_of(box.get("memory.max")), to = text_of("536870912");
     const auto record =
-        leases->hold(box.id(), box.path(), Knob::memory_max, before, to, "test");
+        leases->record(box.id(), box.path(), Knob::memory_max, before, to, "test");
     box.put("memory.max", "536870912\n");
     REQUIRE(guard->cover(box.id(), box.open().get(), Knob::memory_max, record.value()));
   }

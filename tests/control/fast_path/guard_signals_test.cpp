@@ -359,7 +359,7 @@ TEST_CASE("the guard's thread allocates nothing, whatever happens") {
   const auto leases =
       std::move(*LeaseTable::open({.runtime_dir = runtime.path(), .records = 4, .boot_id = "b"}));
   const auto guard = std::move(*Guard::create({.leases = leases.get(), .clock = &clock}));
-  const auto record = leases->hold(box.id(), box.path(), Knob::memory_max, text_of(kOriginal),
+  const auto record = leases->record(box.id(), box.path(), Knob::memory_max, text_of(kOriginal),
                                    text_of(kLowered), "test");
   box.put("memory.max", std::string(kLowered) + "\n");
   REQUIRE(guard->cover(box.id(), box.open().get(), Knob::memory_max, record.value()));

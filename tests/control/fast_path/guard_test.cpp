@@ -134,7 +134,7 @@ TEST_CASE("a lowering decided before a program start is void, however late the s
     (*writer)->submit(change);
     pollfd ready{(*writer)->result_fd(), POLLIN, 0};
     REQUIRE(::poll(&ready, 1, 30'000) == 1);
-    return (*writer)->take_results().at(0);
+    return (*writer)->drain_results().at(0);
   };
   starts->start(guarded.box.id().inode);
   guarded.look(milliseconds(1));  // nothing is lowered yet, so nothing is restored
@@ -405,7 +405,7 @@ TEST_CASE("the guard's thread restores a finite memory.high that is below the us
   const auto guard = std::move(*Guard::create({.leases = leases.get(), .clock = &clock}));
   const auto lower = [&](Knob knob, const char* from, const char* to) {
     const auto record =
-        leases->hold(box.id(), box.path(), knob, text_of(from), text_of(to), "test");
+        leases->record(box.id(), box.path(), knob, text_of(from), text_of(to), "test");
     box.put(file_name(knob), std::string(to) + "\n");
     REQUIRE(guard->cover(box.id(), box.open().get(), knob, record.value()));
   };
@@ -433,7 +433,7 @@ TEST_CASE("the guard's thread acts by itself, reports it, and stops") {
   const auto leases =
       std::move(*LeaseTable::open({.runtime_dir = runtime.path(), .records = 4, .boot_id = "b"}));
   const auto guard = std::move(*Guard::create({.leases = leases.get(), .clock = &clock}));
-  const auto record = leases->hold(box.id(), box.path(), Knob::memory_max, text_of("1073741824"),
+  const auto record = leases->record(box.id(), box.path(), Knob::memory_max, text_of("1073741824"),
                                    text_of("536870912"), "test");
   box.put("memory.max", "536870912\n");
   REQUIRE(guard->cover(box.id(), box.open().get(), Knob::memory_max, record.value()));

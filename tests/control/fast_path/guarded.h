@@ -34,7 +34,7 @@ class Guarded {
   void lower(Knob knob, std::string_view to) { lower(box, knob, to); }
   void lower(const FakeCgroup& group, Knob knob, std::string_view to) {
     const KnobText before = text_of(group.get(file_name(knob)));
-    const auto record = leases->hold(group.id(), group.path(), knob, before, text_of(to), "test");
+    const auto record = leases->record(group.id(), group.path(), knob, before, text_of(to), "test");
     group.put(file_name(knob), std::string(to) + "\n");
     REQUIRE(guard->cover(group.id(), group.open().get(), knob, record.value()));
   }

@@ -74,7 +74,7 @@ class Daemon {
     if (!companion) ::_exit(3);
     const SystemClock clock;
     (*leases)->beat(clock.monotonic_now());
-    (void)(*leases)->hold(box.id(), box.path(), Knob::cpu_max, text_of("200000 100000"),
+    (void)(*leases)->record(box.id(), box.path(), Knob::cpu_max, text_of("200000 100000"),
                           text_of("50000 100000"), "test");
     box.put("cpu.max", "50000 100000\n");
     const pid_t pid = companion->pid();
@@ -190,7 +190,7 @@ TEST_CASE("the companion restores for a stopped daemon, revokes its leases and k
   const auto leases = LeaseTable::open_existing({.runtime_dir = host.runtime.path()});
   REQUIRE(leases);
   CHECK((*leases)->revoked());
-  CHECK((*leases)->held().size() == 1);
+  CHECK((*leases)->leased_records().size() == 1);
   CHECK(::kill(daemon.companion(), 0) == 0);
   daemon.signal(SIGCONT);
   daemon.order('s');
@@ -215,7 +215,7 @@ TEST_CASE("cgphase-restore restores the limits of a dead daemon") {
   {
     const auto leases =
         std::move(*LeaseTable::open({.runtime_dir = host.runtime.path(), .records = 4}));
-    REQUIRE(leases->hold(host.box.id(), host.box.path(), Knob::cpu_max, text_of("200000 100000"),
+    REQUIRE(leases->record(host.box.id(), host.box.path(), Knob::cpu_max, text_of("200000 100000"),
                          text_of("50000 100000"), "test"));
     host.box.put("cpu.max", "50000 100000\n");
   }
@@ -230,14 +230,14 @@ TEST_CASE("cgphase-restore beside a living daemon restores and revokes") {
   Host host;
   const auto leases =
       std::move(*LeaseTable::open({.runtime_dir = host.runtime.path(), .records = 4}));
-  REQUIRE(leases->hold(host.box.id(), host.box.path(), Knob::cpu_max, text_of("200000 100000"),
+  REQUIRE(leases->record(host.box.id(), host.box.path(), Knob::cpu_max, text_of("200000 100000"),
                        text_of("50000 100000"), "test"));
   host.box.put("cpu.max", "50000 100000\n");
   CHECK(run_restore({"--runtime-dir", host.runtime.path(), "--cgroup-root", host.root.path()}) ==
         0);
   CHECK(host.box.get("cpu.max") == "200000 100000");
   CHECK(leases->revoked());
-  CHECK(leases->held().size() == 1);
+  CHECK(leases->leased_records().size() == 1);
 }
 
 TEST_CASE("cgphase-restore succeeds without leases and fails with a damaged lease file") {

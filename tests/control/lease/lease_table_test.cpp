@@ -40,7 +40,7 @@ std::unique_ptr<LeaseTable> open_in(const TemporaryDirectory& directory, int rec
 
 int hold(LeaseTable& table, CgroupId id, std::string_view previous, std::string_view next) {
   const auto record =
-      table.hold(id, "/box", Knob::cpu_max, text_of(previous), text_of(next), "test");
+      table.record(id, "/box", Knob::cpu_max, text_of(previous), text_of(next), "test");
   REQUIRE_MESSAGE(record, record.error().text);
   return *record;
 }
@@ -108,7 +108,7 @@ TEST_CASE("the leases of an earlier process are found at any record, and the oth
   }
   const auto table = open_in(directory, kRecords);
   const std::vector<int> kept = {0, 63, 64, 127, 128, 149};
-  CHECK(table->held() == kept);
+  CHECK(table->leased_records() == kept);
   for (const int record : kept) {
     CHECK(table->find(box(record), Knob::cpu_max) == record);
     CHECK(table->read(record)->values.is_ours(
@@ -150,7 +150,7 @@ TEST_CASE("a released record is free and is used again") {
   const auto table = open_in(directory, 1);
   const int record = hold(*table, kBox, "200000 100000", "150000 100000");
   table->release(record, kBox, Knob::cpu_max);
-  CHECK(table->held().empty());
+  CHECK(table->leased_records().empty());
   CHECK_FALSE(table->find(kBox, Knob::cpu_max).has_value());
   CHECK(hold(*table, kOther, "80000 100000", "60000 100000") == record);
   CHECK(table->read(record)->id == kOther);
@@ -163,20 +163,20 @@ TEST_CASE("a full table refuses the next lease and keeps the others") {
   const TemporaryDirectory directory;
   const auto table = open_in(directory, 1);
   hold(*table, kBox, "200000 100000", "150000 100000");
-  const auto refused = table->hold(kOther, "/other", Knob::cpu_max, text_of("max 100000"),
+  const auto refused = table->record(kOther, "/other", Knob::cpu_max, text_of("max 100000"),
                                    text_of("1000 100000"), "test");
   CHECK(refused.error().kind == ErrorKind::invalid);
-  CHECK(table->held().size() == 1);
+  CHECK(table->leased_records().size() == 1);
 }
 
 TEST_CASE("the longest path is leased, one byte more is refused") {
   const TemporaryDirectory directory;
   const auto table = open_in(directory);
   const std::string longest = "/" + std::string(kLeasePathBytes - 1, 'p');
-  const auto record = table->hold(kBox, longest, Knob::cpu_max, text_of("max 100000"),
+  const auto record = table->record(kBox, longest, Knob::cpu_max, text_of("max 100000"),
                                   text_of("1000 100000"), "test");
   CHECK(table->read(record.value())->path == longest);
-  const auto refused = table->hold(kOther, longest + "p", Knob::cpu_max, text_of("max 100000"),
+  const auto refused = table->record(kOther, longest + "p", Knob::cpu_max, text_of("max 100000"),
                                    text_of("1000 100000"), "test");
   CHECK(refused.error().kind == ErrorKind::invalid);
 }
@@ -184,7 +184,7 @@ TEST_CASE("the longest path is leased, one byte more is refused") {
 TEST_CASE("a reason longer than its bound is cut") {
   const TemporaryDirectory directory;
   const auto table = open_in(directory);
-  const auto record = table->hold(kBox, "/box", Knob::cpu_max, text_of("max 100000"),
+  const auto record = table->record(kBox, "/box", Knob::cpu_max, text_of("max 100000"),
                                   text_of("1000 100000"), std::string(kLeaseReasonBytes + 1, 'r'));
   CHECK(table->read(record.value())->reason == std::string(kLeaseReasonBytes, 'r'));
 }
@@ -205,7 +205,7 @@ TEST_CASE("the root of the leases survives the process and cannot change while a
   CHECK(refused.error().kind == ErrorKind::invalid);
   CHECK(refused.error().text.find("/one") != std::string::npos);
   CHECK(table->cgroup_root() == "/one");
-  table->release(table->held().front(), kBox, Knob::cpu_max);
+  table->release(table->leased_records().front(), kBox, Knob::cpu_max);
   CHECK(table->set_cgroup_root("/two"));
   CHECK(table->cgroup_root() == "/two");
 }
@@ -228,9 +228,9 @@ TEST_CASE("leases survive their process") {
   const TemporaryDirectory directory;
   { hold(*open_in(directory), kBox, "200000 100000", "150000 100000"); }
   const auto table = open_in(directory);
-  REQUIRE(table->held().size() == 1);
-  CHECK(table->read(table->held().front())->values.original.view() == "200000 100000");
-  CHECK(table->find(kBox, Knob::cpu_max) == table->held().front());
+  REQUIRE(table->leased_records().size() == 1);
+  CHECK(table->read(table->leased_records().front())->values.original.view() == "200000 100000");
+  CHECK(table->find(kBox, Knob::cpu_max) == table->leased_records().front());
 }
 
 TEST_CASE("if the newest slot of a record is damaged, the previous copy is used") {
@@ -251,7 +251,7 @@ TEST_CASE("a first lease that was not stored completely is no lease") {
   const auto table = open_in(directory, 1);
   hold(*table, kBox, "200000 100000", "150000 100000");
   overwrite(file_in(directory), kHeaderBytes + kModelSlots + 60, "torn");
-  CHECK(table->held().empty());
+  CHECK(table->leased_records().empty());
 }
 
 TEST_CASE("slots of one cgroup are never read with the identity of another") {
@@ -261,7 +261,7 @@ TEST_CASE("slots of one cgroup are never read with the identity of another") {
   const std::uint64_t inode = 43;
   overwrite(file_in(directory), kHeaderBytes + 8,
             {reinterpret_cast<const char*>(&inode), sizeof inode});
-  CHECK(table->held().empty());
+  CHECK(table->leased_records().empty());
 }
 
 TEST_CASE("a checksum covers every byte of a leased record") {
@@ -322,7 +322,7 @@ TEST_CASE("a restorer reads the leases of a living owner without owning them") {
   hold(*table, kBox, "200000 100000", "150000 100000");
   const auto restorer = LeaseTable::open_existing(options_in(directory));
   REQUIRE(restorer);
-  CHECK((*restorer)->held().size() == 1);
+  CHECK((*restorer)->leased_records().size() == 1);
   CHECK_FALSE((*restorer)->try_own());
 }
 
@@ -337,7 +337,7 @@ TEST_CASE("a restorer finds leases at any record, and unused pages do not become
   const auto restorer = LeaseTable::open_existing(options_in(directory, kRecords));
   REQUIRE(restorer);
   const auto before = resident_bytes(file_in(directory));
-  CHECK((*restorer)->held() == records);
+  CHECK((*restorer)->leased_records() == records);
   // The pages of those leases; the kernel maps some more around each.
   CHECK(resident_bytes(file_in(directory)) - before < kRecords * kRecordBytes / 4);
 }
@@ -351,7 +351,7 @@ TEST_CASE("leases of an earlier boot are discarded") {
   CHECK(LeaseTable::open_existing(later).error().kind == ErrorKind::not_found);
   const auto table = LeaseTable::open(later);
   REQUIRE_MESSAGE(table, table.error().text);
-  CHECK((*table)->held().empty());
+  CHECK((*table)->leased_records().empty());
 }
 
 TEST_CASE("the owner creates a missing file, a restorer does not find it") {
@@ -439,11 +439,11 @@ TEST_CASE("an owner that is killed while storing leaves a usable lease") {
   if (child == 0) {
     const auto table = LeaseTable::open(options_in(directory, 1));
     const KnobText original = text_of("200000 100000");
-    (void)(*table)->hold(kBox, "/box", Knob::cpu_max, original, first, "test");
+    (void)(*table)->record(kBox, "/box", Knob::cpu_max, original, first, "test");
     if (::write(ready[1], "r", 1) != 1) ::_exit(1);
     for (;;) {
-      (void)(*table)->hold(kBox, "/box", Knob::cpu_max, first, second, "test");
-      (void)(*table)->hold(kBox, "/box", Knob::cpu_max, second, first, "test");
+      (void)(*table)->record(kBox, "/box", Knob::cpu_max, first, second, "test");
+      (void)(*table)->record(kBox, "/box", Knob::cpu_max, second, first, "test");
     }
   }
   char byte;
@@ -453,7 +453,7 @@ TEST_CASE("an owner that is killed while storing leaves a usable lease") {
   ::close(ready[0]);
   ::close(ready[1]);
   const auto table = open_in(directory, 1);
-  REQUIRE(table->held().size() == 1);
+  REQUIRE(table->leased_records().size() == 1);
   const LeaseValues values = table->read(0)->values;
   CHECK(values.original.view() == "200000 100000");
   CHECK(values.is_ours(Knob::cpu_max, first));

@@ -23,7 +23,7 @@ class Leased {
   // Leases the change and makes it.
   void change(const FakeCgroup& box, Knob knob, std::string_view to) {
     const KnobText before = text_of(box.get(file_name(knob)));
-    REQUIRE(leases_->hold(box.id(), box.path(), knob, before, text_of(to), "test"));
+    REQUIRE(leases_->record(box.id(), box.path(), knob, before, text_of(to), "test"));
     box.put(file_name(knob), std::string(to) + "\n");
   }
   RestoreReport restore() { return restore_leases(*leases_, root()); }
@@ -51,7 +51,7 @@ TEST_CASE("a file with our value gets its original") {
   CHECK(report.failures.empty());
   CHECK(box.get("cpu.max") == "200000 100000");
   CHECK(box.get("memory.max") == "1073741824");
-  CHECK(leased.leases().held().empty());
+  CHECK(leased.leases().leased_records().empty());
 }
 
 TEST_CASE("an earlier value of ours is restored, too, because the last write may not have "
@@ -59,7 +59,7 @@ TEST_CASE("an earlier value of ours is restored, too, because the last write may
   Leased leased;
   const FakeCgroup box(leased.root());
   leased.change(box, Knob::cpu_max, "150000 100000");
-  REQUIRE(leased.leases().hold(box.id(), box.path(), Knob::cpu_max, text_of("150000 100000"),
+  REQUIRE(leased.leases().record(box.id(), box.path(), Knob::cpu_max, text_of("150000 100000"),
                                text_of("100000 100000"), "test"));
   CHECK(leased.restore().restored == 1);
   CHECK(box.get("cpu.max") == "200000 100000");
@@ -86,7 +86,7 @@ TEST_CASE("a file that contains its original is not written") {
   const RestoreReport report = leased.restore();
   CHECK(report.restored == 0);
   CHECK(report.foreign == 0);
-  CHECK(leased.leases().held().empty());
+  CHECK(leased.leases().leased_records().empty());
 }
 
 TEST_CASE("a removed cgroup counts as gone, not as a failure") {
@@ -111,7 +111,7 @@ TEST_CASE("a limit whose controller was disabled is given up, and the others are
   CHECK(report.gone == 0);
   CHECK(report.failures.empty());
   CHECK(report.left.empty());
-  CHECK(leased.leases().held().empty());
+  CHECK(leased.leases().leased_records().empty());
 }
 
 // rule: S-02
@@ -145,7 +145,7 @@ TEST_CASE("if the hierarchy is not mounted, no cgroup counts as removed and all 
     CHECK(report.gone == 0);
     REQUIRE(report.failures.size() == 1);
     CHECK(report.failures.front().find(root) != std::string::npos);
-    CHECK(leased.leases().held().size() == 1);
+    CHECK(leased.leases().leased_records().size() == 1);
   }
   CHECK(leased.restore().restored == 1);
 }
@@ -176,7 +176,7 @@ TEST_CASE("a limit that cannot be restored is named and stays leased while the o
   CHECK(report.left == std::vector{Knob::cpu_max});
   REQUIRE(report.failures.size() == 1);
   CHECK(report.failures.front().find("/box/cpu.max") != std::string::npos);
-  CHECK(leased.leases().held().size() == 1);
+  CHECK(leased.leases().leased_records().size() == 1);
 }
 
 TEST_CASE("a raise by the fast path just after the release is reverted to the original") {
@@ -189,7 +189,7 @@ TEST_CASE("a raise by the fast path just after the release is reverted to the or
   box.put("cpu.max", "60000 100000\n");
   CHECK(release_restored(leased.leases(), record, box.id(), Knob::cpu_max, box.open().get()));
   CHECK(box.get("cpu.max") == "200000 100000");
-  CHECK(leased.leases().held().empty());
+  CHECK(leased.leases().leased_records().empty());
 }
 
 TEST_CASE("a raise by the fast path between reading the lease and the file is not foreign") {
@@ -204,9 +204,9 @@ TEST_CASE("a raise by the fast path between reading the lease and the file is no
     return box.open();
   };
   const auto report =
-      restore_held(leased.leases(), held_leases(leased.leases()), raised_meanwhile, true);
+      restore_recorded(leased.leases(), recorded_leases(leased.leases()), raised_meanwhile, true);
   CHECK(box.get("cpu.max") == "200000 100000");
-  CHECK(leased.leases().held().empty());
+  CHECK(leased.leases().leased_records().empty());
   CHECK(report.restored == 1);
   CHECK(report.foreign == 0);
   CHECK(report.left.empty());

@@ -38,7 +38,7 @@ class Writing {
   LimitResult wait() {
     pollfd ready{writer->result_fd(), POLLIN, 0};
     REQUIRE(::poll(&ready, 1, 30'000) == 1);
-    const auto results = writer->take_results();
+    const auto results = writer->drain_results();
     REQUIRE(results.size() == 1);
     return results.front();
   }
@@ -56,7 +56,7 @@ class Writing {
     after.memory_high = MemoryLimit{Bytes{bytes}};
     return after;
   }
-  std::size_t held() const { return leases->held().size(); }
+  std::size_t held() const { return leases->leased_records().size(); }
   const std::string& root() const { return root_.path(); }
   const std::string& runtime() const { return runtime_.path(); }
 
@@ -345,7 +345,7 @@ TEST_CASE("a lowering submitted before a raise is not written after it") {
     for (std::size_t seen = 0; seen < 2;) {
       pollfd ready{writing.writer->result_fd(), POLLIN, 0};
       REQUIRE(::poll(&ready, 1, 30'000) == 1);
-      seen += writing.writer->take_results().size();
+      seen += writing.writer->drain_results().size();
     }
     CHECK(writing.box.get("cpu.max") == "200000 100000");
   }
@@ -372,7 +372,7 @@ TEST_CASE("the recording writer writes nothing and reports what would be in forc
   RecordingLimitWriter dry;
   REQUIRE(dry.attach(writing.box.id(), writing.box.path(), writing.box.open()));
   dry.submit(writing.change(writing.with_quota(150'000)));
-  const auto results = dry.take_results();
+  const auto results = dry.drain_results();
   REQUIRE(results.size() == 1);
   CHECK(results.front().written);
   CHECK(results.front().in_force.cpu_max->quota->value == 150'000);
@@ -389,7 +389,7 @@ TEST_CASE("the recording writer fails as often as requested") {
   dry.fail_next(1, Error{ErrorKind::io, "told to"});
   dry.submit(writing.change(writing.with_quota(150'000)));
   dry.submit(writing.change(writing.with_quota(150'000)));
-  const auto results = dry.take_results();
+  const auto results = dry.drain_results();
   CHECK(results[0].error == "told to");
   CHECK_FALSE(results[0].written);
   CHECK(results[1].written);

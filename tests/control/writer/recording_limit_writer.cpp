@@ -70,7 +70,7 @@ void RecordingLimitWriter::submit_reclaim(CgroupId id, Bytes bytes) {
   results_.push_back(std::move(result));
 }
 
-std::vector<LimitResult> RecordingLimitWriter::take_results() {
+std::vector<LimitResult> RecordingLimitWriter::drain_results() {
   return std::exchange(results_, {});
 }
 

@@ -27,7 +27,7 @@ class RecordingLimitWriter final : public LimitWriter {
   void submit(LimitChange change) override;
   void submit_reclaim(CgroupId id, Bytes bytes) override;
   int result_fd() const override { return -1; }
-  std::vector<LimitResult> take_results() override;
+  std::vector<LimitResult> drain_results() override;
   // Counts the knobs that differ from their values before the first change.
   RestoreReport restore_all() override;
   RestoreReport restore(CgroupId id) override;

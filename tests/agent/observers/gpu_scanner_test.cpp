@@ -1,4 +1,4 @@
-#include "agent/observers/gpu_looks.h"
+#include "agent/observers/gpu_scanner.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -22,56 +22,57 @@ namespace {
 
 constexpr uid_t kUserWithoutThreads = 60'002;  // of no other process here
 
-std::vector<GpuQuestion> questions_of(std::initializer_list<std::uint64_t> inodes) {
-  std::vector<GpuQuestion> questions;
+std::vector<GpuScanRequest> questions_of(std::initializer_list<std::uint64_t> inodes) {
+  std::vector<GpuScanRequest> questions;
   for (const std::uint64_t inode : inodes) questions.push_back({CgroupId{1, inode}, "/a", {}});
   return questions;
 }
 
-std::vector<GpuAnswer> await_answers(GpuLooks& looks, std::size_t count) {
-  std::vector<GpuAnswer> answers;
+std::vector<GpuScanResult> await_answers(GpuScanner& scanner, std::size_t count) {
+  std::vector<GpuScanResult> answers;
   while (answers.size() < count) {
-    for (GpuAnswer& answer : looks.take_answers()) answers.push_back(std::move(answer));
+    for (GpuScanResult& answer : scanner.drain_results()) answers.push_back(std::move(answer));
     std::this_thread::yield();
   }
   return answers;
 }
 
 // A look that tells when it began, and goes on when it may.
-struct HeldLook {
+struct BlockedScan {
   std::promise<void> began, may_end, ended;
 
-  static GpuLookThread::Look of(const std::shared_ptr<HeldLook>& held) {
-    return [held](const GpuQuestion&) {
+  static GpuScanThread::Scan of(const std::shared_ptr<BlockedScan>& held) {
+    return [held](const GpuScanRequest&) {
       held->began.set_value();
       held->may_end.get_future().wait();
       held->ended.set_value();
-      return GpuAnswer{HostDevices{}, GpuUse::none};
+      return GpuScanResult{HostDevices{}, GpuUse::none};
     };
   }
 };
 
 // In a child that may have no thread but itself.
-int look_without_thread() {
+int scan_without_thread() {
   const rlimit none{1, 1};
   if (::getuid() == 0 && ::setuid(kUserWithoutThreads) != 0) return 1;
   if (::setrlimit(RLIMIT_NPROC, &none) != 0) return 2;
-  GpuLookThread looks([](const GpuQuestion&) { return GpuAnswer{HostDevices{}, GpuUse::none}; });
-  return looks.failed().find("cgphase-gpu") == std::string::npos ? 3 : 0;
+  GpuScanThread scanner(
+      [](const GpuScanRequest&) { return GpuScanResult{HostDevices{}, GpuUse::none}; });
+  return scanner.failed().find("cgphase-gpu") == std::string::npos ? 3 : 0;
 }
 
 }  // namespace
 
 TEST_CASE("GPUs are looked for on a thread of its own, in the order of the questions") {
   const std::thread::id asking = std::this_thread::get_id();
-  GpuLookThread looks([=](const GpuQuestion& question) {
+  GpuScanThread scanner([=](const GpuScanRequest& question) {
     const bool elsewhere = std::this_thread::get_id() != asking;
-    return GpuAnswer{HostDevices{0, question.container->inode, elsewhere}, GpuUse::none};
+    return GpuScanResult{HostDevices{0, question.container->inode, elsewhere}, GpuUse::none};
   });
-  CHECK(looks.failed().empty());
+  CHECK(scanner.failed().empty());
   for (int round = 0; round < 2; ++round) {
-    looks.ask(questions_of({7, 8, 9}));
-    const std::vector<GpuAnswer> answers = await_answers(looks, 3);
+    scanner.ask(questions_of({7, 8, 9}));
+    const std::vector<GpuScanResult> answers = await_answers(scanner, 3);
     for (std::size_t i = 0; i < 3; ++i) {
       CHECK(answers[i].host->inode == 7 + i);
       CHECK(answers[i].host->gpu);
@@ -80,12 +81,12 @@ TEST_CASE("GPUs are looked for on a thread of its own, in the order of the quest
 }
 
 TEST_CASE("nobody waits for a look that hangs, at the end neither") {
-  const auto held = std::make_shared<HeldLook>();
+  const auto held = std::make_shared<BlockedScan>();
   {
-    GpuLookThread looks(HeldLook::of(held));
-    looks.ask(questions_of({7, 8}));
+    GpuScanThread scanner(BlockedScan::of(held));
+    scanner.ask(questions_of({7, 8}));
     held->began.get_future().wait();
-    CHECK(looks.take_answers().empty());
+    CHECK(scanner.drain_results().empty());
   }
   held->may_end.set_value();
   held->ended.get_future().wait();  // and what else was asked is not looked at: `began` is set once
@@ -94,19 +95,19 @@ TEST_CASE("nobody waits for a look that hangs, at the end neither") {
 TEST_CASE("a look that hangs holds no descriptor of this process") {
   const Fd lock(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   REQUIRE(lock.valid());
-  GpuLookThread looks([fd = lock.get()](const GpuQuestion&) {
+  GpuScanThread scanner([fd = lock.get()](const GpuScanRequest&) {
     const bool closed = ::fcntl(fd, F_GETFD) < 0 && errno == EBADF;
-    return GpuAnswer{HostDevices{}, closed ? GpuUse::none : GpuUse::seen};
+    return GpuScanResult{HostDevices{}, closed ? GpuUse::none : GpuUse::seen};
   });
-  looks.ask(questions_of({7}));
-  CHECK(await_answers(looks, 1)[0].use == GpuUse::none);
+  scanner.ask(questions_of({7}));
+  CHECK(await_answers(scanner, 1)[0].use == GpuUse::none);
   CHECK(::fcntl(lock.get(), F_GETFD) >= 0);
 }
 
 TEST_CASE("where no thread can be started to look for GPUs it says so, and nothing ends") {
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
-  if (child == 0) ::_exit(look_without_thread());
+  if (child == 0) ::_exit(scan_without_thread());
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
   CHECK(WIFEXITED(status));
@@ -122,10 +123,10 @@ TEST_CASE("a look is at the cgroup that was asked for, not at another one of its
   struct stat status{};
   REQUIRE(::stat((tree.root() + "/cg/box").c_str(), &status) == 0);
   const auto look = [&](std::uint64_t inode) {
-    return look_for_gpu(tree.root() + "/cg", tree.root() + "/proc",
+    return scan_for_gpu(tree.root() + "/cg", tree.root() + "/proc",
                         {CgroupId{status.st_dev, inode}, "/box", {}}).use;
   };
   CHECK(look(status.st_ino) == GpuUse::seen);
   CHECK(look(status.st_ino + 1) == GpuUse::unknown);
-  CHECK(look_for_gpu(tree.root(), tree.root() + "/proc", {}).host->gpu);
+  CHECK(scan_for_gpu(tree.root(), tree.root() + "/proc", {}).host->gpu);
 }
