@@ -11,17 +11,7 @@ namespace {
 
 // Several rows of a column, as vectors of the compiler, which compute each element alone.
 using Doubles4 [[gnu::vector_size(32)]] = double;
-using Floats4 [[gnu::vector_size(16)]] = float;
 using Doubles2 [[gnu::vector_size(16)]] = double;
-using Floats2 [[gnu::vector_size(8)]] = float;
-
-CGPHASE_INLINE Doubles4 as_float(Doubles4 value) {
-  return __builtin_convertvector(__builtin_convertvector(value, Floats4), Doubles4);
-}
-CGPHASE_INLINE Doubles2 as_float(Doubles2 value) {
-  return __builtin_convertvector(__builtin_convertvector(value, Floats2), Doubles2);
-}
-CGPHASE_INLINE double as_float(double value) { return static_cast<float>(value); }
 
 template <class Doubles>
 struct Block {
@@ -80,32 +70,6 @@ CGPHASE_INLINE void add_outer_difference_by(double* matrix, int rows, int column
   });
 }
 
-template <class Wide>
-CGPHASE_INLINE void step_outer_by(double* matrix, int rows, int columns, const double* left,
-                                  const double* right, double rate) {
-  for_blocks<Wide>(rows, columns, [&](int row, auto block) __attribute__((always_inline)) {
-    const auto l = block.load(left + row);
-    double* column = matrix + row;
-    for (int i = 0; i < columns; ++i, column += rows)
-      block.store(as_float(block.load(column) + rate * (l * right[i])), column);
-  });
-}
-
-template <class Wide>
-CGPHASE_INLINE void step_outer_difference_by(double* matrix, int rows, int columns,
-                                             const double* left0, const double* right0,
-                                             const double* left1, const double* right1,
-                                             double rate) {
-  for_blocks<Wide>(rows, columns, [&](int row, auto block) __attribute__((always_inline)) {
-    const auto l0 = block.load(left0 + row), l1 = block.load(left1 + row);
-    double* column = matrix + row;
-    for (int i = 0; i < columns; ++i, column += rows) {
-      const auto gradient = l0 * right0[i] - l1 * right1[i];
-      block.store(as_float(block.load(column) + rate * gradient), column);
-    }
-  });
-}
-
 // Processes four doubles at a time if the processor has such vectors, which is checked once; else
 // two. (A target_clones copy for two would get vectors of four and keep them in memory.)
 #if defined(__x86_64__) && !defined(CGPHASE_SANITIZED)
@@ -137,16 +101,6 @@ CGPHASE_BY_WIDTH(add_outer_difference,
                  (double* matrix, int rows, int columns, const double* left0,
                   const double* right0, const double* left1, const double* right1),
                  (matrix, rows, columns, left0, right0, left1, right1))
-
-CGPHASE_BY_WIDTH(step_outer,
-                 (double* matrix, int rows, int columns, const double* left, const double* right,
-                  double rate),
-                 (matrix, rows, columns, left, right, rate))
-
-CGPHASE_BY_WIDTH(step_outer_difference,
-                 (double* matrix, int rows, int columns, const double* left0,
-                  const double* right0, const double* left1, const double* right1, double rate),
-                 (matrix, rows, columns, left0, right0, left1, right1, rate))
 
 void add_rows(const double* matrix, int rows, int columns, const double* factors, double* sum) {
   for (int i = 0; i < columns; ++i) {

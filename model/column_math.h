@@ -20,12 +20,4 @@ void add_outer(double* matrix, int rows, int columns, const double* left, const 
 void add_outer_difference(double* matrix, int rows, int columns, const double* left0,
                           const double* right0, const double* left1, const double* right1);
 
-// As the two above, but the product is multiplied by `rate` and the result rounded to a float:
-// matrix(r, i) = float(matrix(r, i) + rate * (...)).
-void step_outer(double* matrix, int rows, int columns, const double* left, const double* right,
-                double rate);
-void step_outer_difference(double* matrix, int rows, int columns, const double* left0,
-                           const double* right0, const double* left1, const double* right1,
-                           double rate);
-
 }  // namespace cgphase

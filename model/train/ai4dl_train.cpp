@@ -43,25 +43,26 @@ Rows rows_of(std::span<const Trace> traces, int n_vis, int history) {
   return rows;
 }
 
-CrbmParameters initial_weights(const Ai4dlTraining& options, int n_vis, Random& random) {
-  if (options.initial) return *options.initial;
-  CrbmParameters p{.n_vis = n_vis, .n_hid = options.hidden, .n_his = options.history};
-  const double scale = 0.2 / (n_vis * std::max(options.history, 1));
-  for (auto [values, count] : {std::pair{&p.w, p.n_hid * n_vis},
-                               std::pair{&p.a, n_vis * n_vis * p.n_his},
-                               std::pair{&p.b, p.n_hid * n_vis * p.n_his}})
-    for (int i = 0; i < count; ++i) values->push_back(random.normal() * scale);
-  p.visible_bias.assign(static_cast<std::size_t>(n_vis), 0);
-  p.hidden_bias.assign(static_cast<std::size_t>(p.n_hid), 0);
-  return p;
+// Weights are float32 between steps, as in the release.
+template <class Matrix>
+void step(Matrix& parameter, const Matrix& gradient, double rate) {
+  parameter = (parameter + gradient * rate).template cast<float>().template cast<double>();
 }
 
 double run_epoch(Crbm& crbm, ContrastiveDivergence& divergence, const Rows& rows,
                  const std::vector<std::size_t>& order, double rate) {
   const auto n_vis = static_cast<std::size_t>(crbm.n_vis());
+  CrbmGradient gradient(crbm);
   double error = 0;
-  for (const std::size_t first : order)
-    error += divergence.step(crbm, &rows.values[first * n_vis], rate);
+  for (const std::size_t first : order) {
+    const double* window = &rows.values[first * n_vis];
+    gradient.set_zero();
+    divergence.add(crbm, std::span(&window, 1), gradient, error);
+    step(crbm.hidden_weights, gradient.hidden_weights, rate);
+    step(crbm.history_weights, gradient.history_weights, rate);
+    step(crbm.visible_bias, gradient.visible_bias, rate);
+    step(crbm.hidden_bias, gradient.hidden_bias, rate);
+  }
   return error / static_cast<double>(order.size());
 }
 
@@ -146,7 +147,9 @@ Result<Model> train_ai4dl(const Ai4dlTraining& options, std::span<const Trace> t
                                options.history + 1));
   if (Status status = check_columns(traces); !status) return std::unexpected(status.error());
   Random random(options.seed);
-  CrbmParameters initial = initial_weights(options, n_vis, random);
+  CrbmParameters initial = options.initial.value_or(CrbmParameters{});
+  if (!options.initial)
+    initial = initial_parameters(n_vis, options.hidden, options.history, random);
   initial.n_vis = n_vis, initial.n_hid = options.hidden, initial.n_his = options.history;
   Crbm crbm(initial);
   ContrastiveDivergence divergence;

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
+#include <utility>
 
 #include "base/check.h"
 #include "model/column_math.h"
 #include "model/scalar_math.h"
-#include "model/train/random.h"
 
 namespace cgphase {
 namespace {
@@ -19,23 +18,6 @@ constexpr std::size_t kSmallestHeldOut = 100;   // with fewer windows, none is h
 constexpr std::size_t kWindowsAtATime = 64;     // whose errors are computed together
 constexpr double kImprovement = 1e-4;           // relative; a smaller change is no improvement
 constexpr int kMaxHalvings = 20;               // of the learning rate after divergence
-
-CrbmParameters initial_parameters(const Dataset& data, int hidden, Random& random) {
-  CrbmParameters p;
-  p.n_vis = data.features, p.n_hid = hidden, p.n_his = data.history;
-  const double scale = 0.2 / (p.n_vis * std::max(p.n_his, 1));
-  const auto normals = [&](int count) {
-    std::vector<double> values(static_cast<std::size_t>(count));
-    for (double& value : values) value = random.normal() * scale;
-    return values;
-  };
-  p.w = normals(hidden * p.n_vis);
-  p.a = normals(p.n_vis * p.n_vis * p.n_his);
-  p.b = normals(hidden * p.n_vis * p.n_his);
-  p.visible_bias.assign(static_cast<std::size_t>(p.n_vis), 0);
-  p.hidden_bias.assign(static_cast<std::size_t>(hidden), 0);
-  return p;
-}
 
 struct Split {
   std::vector<std::size_t> train, held_out;
@@ -104,7 +86,7 @@ class Training {
       : data_(data),
         options_(options),
         random_(options.seed),
-        crbm_(initial_parameters(data, options.hidden, random_)),
+        crbm_(initial_parameters(data.features, options.hidden, data.history, random_)),
         split_(split_windows(data.size(), random_)),
         gradient_(crbm_),
         optimizer_(crbm_, options.learning_rate, options.momentum) {}
@@ -247,23 +229,16 @@ void ContrastiveDivergence::add_errors(const Crbm& crbm, Windows windows, double
   reconstruct(crbm, windows, error);
 }
 
-double ContrastiveDivergence::step(Crbm& crbm, const double* window, double rate) {
-  double error = 0;
-  reconstruct(crbm, Windows(&window, 1), error);
-  activate(crbm);
-  const int hid = crbm.n_hid(), vis = crbm.n_vis(), history = crbm.history_size();
-  const double* visible = window + history;
-  constexpr double kOnce = 1;
-  hidden_apart_ = h0_ - h1_;
-  visible_apart_ = Eigen::Map<const Eigen::VectorXd>(visible, vis) - v1_;
-  double* weights = crbm.hidden_weights.data();
-  step_outer(crbm.hidden_bias.data(), hid, 1, hidden_apart_.data(), &kOnce, rate);
-  step_outer(crbm.visible_bias.data(), vis, 1, visible_apart_.data(), &kOnce, rate);
-  step_outer(weights, hid, history, hidden_apart_.data(), window, rate);
-  step_outer_difference(weights + std::ptrdiff_t{hid} * history, hid, vis, h0_.data(), visible,
-                        h1_.data(), v1_.data(), rate);
-  step_outer(crbm.history_weights.data(), vis, history, visible_apart_.data(), window, rate);
-  return error;
+CrbmParameters initial_parameters(int n_vis, int n_hid, int n_his, Random& random) {
+  CrbmParameters p{.n_vis = n_vis, .n_hid = n_hid, .n_his = n_his};
+  const double scale = 0.2 / (n_vis * std::max(n_his, 1));
+  for (auto [values, count] : {std::pair{&p.w, n_hid * n_vis},
+                               std::pair{&p.a, n_vis * n_vis * n_his},
+                               std::pair{&p.b, n_hid * n_vis * n_his}})
+    for (int i = 0; i < count; ++i) values->push_back(random.normal() * scale);
+  p.visible_bias.assign(static_cast<std::size_t>(n_vis), 0);
+  p.hidden_bias.assign(static_cast<std::size_t>(n_hid), 0);
+  return p;
 }
 
 CrbmFit fit_crbm(const Dataset& data, const CrbmTraining& options,

@@ -10,6 +10,7 @@
 #include "model/crbm.h"
 #include "model/train/dataset.h"
 #include "model/train/epoch_report.h"
+#include "model/train/random.h"
 
 namespace cgphase {
 
@@ -30,9 +31,6 @@ class ContrastiveDivergence {
   void add(const Crbm& crbm, Windows windows, CrbmGradient& gradient, double& error);
   // Adds only the errors.
   void add_errors(const Crbm& crbm, Windows windows, double& error);
-  // Adds `rate` times the gradient of one window to the parameters and rounds them to floats: a
-  // step of the released AI4DL. Returns the error before the step.
-  double step(Crbm& crbm, const double* window, double rate);
 
  private:
   void reconstruct(const Crbm& crbm, Windows windows, double& error);
@@ -41,6 +39,9 @@ class ContrastiveDivergence {
   Eigen::MatrixXd sums_, h0_, v1_, h1_;
   Eigen::VectorXd hidden_apart_, visible_apart_;  // h0 - h1, v - v1 of one window
 };
+
+// Weights N(0, 1) * 0.2 / (n_vis * max(n_his, 1)), biases 0.
+CrbmParameters initial_parameters(int n_vis, int n_hid, int n_his, Random& random);
 
 struct CrbmTraining {
   int hidden = 10;
@@ -57,10 +58,9 @@ struct CrbmFit {
   double error = 0, held_out_error = 0;
 };
 
-// Weights start as N(0, 1) * 0.2 / (n_vis * max(n_his, 1)), biases at 0. A fifth of the windows is
-// held out and decides when to stop. It is chosen in blocks, so that neighbours do not leak. A step
-// that makes a parameter not finite is undone and the learning rate halved. Deterministic for a
-// seed. `data` has at least one window.
+// Starts from initial_parameters(). A fifth of the windows is held out and decides when to stop. It
+// is chosen in blocks, so that neighbours do not leak. A step that makes a parameter not finite is
+// undone and the learning rate halved. Deterministic for a seed. `data` has at least one window.
 CrbmFit fit_crbm(const Dataset& data, const CrbmTraining& options,
                  const std::function<void(const EpochReport&)>& progress);
 

@@ -90,23 +90,3 @@ TEST_CASE("outer products are added to each element separately") {
     CHECK(matrix == apart);
   });
 }
-
-TEST_CASE("steps round each element to a float") {
-  constexpr double kRate = 0.01;
-  for_sizes([](Numbers n) {
-    const auto expected = updated(n, [&](double old, auto r, auto i) {
-      return double{static_cast<float>(old + kRate * (n.column0[r] * n.row0[i]))};
-    });
-    const auto apart = updated(n, [&](double old, auto r, auto i) {
-      const double gradient = n.column0[r] * n.row0[i] - n.column1[r] * n.row1[i];
-      return double{static_cast<float>(old + kRate * gradient)};
-    });
-    std::vector<double> matrix = n.matrix;
-    step_outer(matrix.data(), n.rows, n.columns, n.column0.data(), n.row0.data(), kRate);
-    CHECK(matrix == expected);
-    matrix = n.matrix;
-    step_outer_difference(matrix.data(), n.rows, n.columns, n.column0.data(), n.row0.data(),
-                          n.column1.data(), n.row1.data(), kRate);
-    CHECK(matrix == apart);
-  });
-}
