@@ -240,17 +240,9 @@ void CrbmFixed::distances(std::span<const std::int16_t> window, std::int64_t* sq
 CrbmFixed::Nearest CrbmFixed::nearest(std::span<const std::int16_t> window) const {
   std::int64_t distances[kMaxPhases];
   this->distances(window, distances);
-  if (!parents_.empty()) {
-    const std::span<const std::int64_t> all(distances, static_cast<std::size_t>(centroid_count_));
-    const CentroidChoice<std::int64_t> choice = choose_centroid(all, parents_);
-    return {choice.index, choice.distance, choice.margin};
-  }
-  const auto best = std::min_element(distances, distances + centroid_count_);
-  std::int64_t second = std::numeric_limits<std::int64_t>::max();
-  for (const std::int64_t* it = distances; it != distances + centroid_count_; ++it)
-    if (it != best) second = std::min(second, *it);
-  const std::int64_t margin = centroid_count_ > 1 ? second - *best : 0;
-  return {static_cast<int>(best - distances), *best, margin};
+  const std::span<const std::int64_t> all(distances, static_cast<std::size_t>(centroid_count_));
+  const CentroidChoice<std::int64_t> choice = choose_centroid(all, parents_);
+  return {choice.index, choice.distance, choice.margin};
 }
 
 double CrbmFixed::error_bound(std::span<const std::int16_t> window) const {

@@ -89,19 +89,7 @@ Result<FeatureSchema> named_schema(std::span<const std::string> names) {
   return schema;
 }
 
-bool is_optional(Feature feature) {
-  switch (feature) {
-    case Feature::run_queue_wait_ratio:
-    case Feature::voluntary_switch_log_rate:
-    case Feature::involuntary_switch_log_rate:
-    case Feature::network_receive_log_rate:
-    case Feature::network_transmit_log_rate:
-    case Feature::block_latency_log_usec:
-    case Feature::gpu_utilisation_ratio:
-    case Feature::gpu_memory_utilisation_ratio: return true;
-    default: return false;
-  }
-}
+bool is_optional(Feature feature) { return feature >= Feature::run_queue_wait_ratio; }
 
 bool lacks_input(const FeatureSchema& schema, const FeatureVector& vector) {
   bool measured = false;
@@ -111,12 +99,6 @@ bool lacks_input(const FeatureSchema& schema, const FeatureVector& vector) {
     else if (is_optional(schema.entries[i].feature)) return true;
   }
   return !measured;
-}
-
-bool has_columns(const FeatureSchema& schema) {
-  return std::ranges::any_of(schema.entries, [](const FeatureSchema::Entry& entry) {
-    return entry.feature == Feature::column;
-  });
 }
 
 }  // namespace cgphase

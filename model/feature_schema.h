@@ -37,7 +37,4 @@ bool is_optional(Feature feature);
 // model that uses it recognises no phases: the training mean would be a permanent guess.
 bool lacks_input(const FeatureSchema& schema, const FeatureVector& vector);
 
-// True if an entry is a trace column. Such a model reads traces, never live samples.
-bool has_columns(const FeatureSchema& schema);
-
 }  // namespace cgphase

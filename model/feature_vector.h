@@ -20,7 +20,7 @@ enum class Feature : std::uint8_t {
   column,                 // a trace column by name (imported AI4DL models)
   cpu_usage_log_ratio,    // log(cpu_usage_ratio + kLogRatioFloor)
   memory_need_log_ratio,  // log(memory_need_ratio + kLogRatioFloor)
-  // Optional inputs: not every host counts them (is_optional()).
+  // The rest are optional inputs: not every host counts them (is_optional()).
   run_queue_wait_ratio,          // time its threads waited for a CPU / (waited + ran)
   voluntary_switch_log_rate,     // log1p(switches per second)
   involuntary_switch_log_rate,   // log1p(switches per second)

@@ -17,12 +17,6 @@ void PhaseSequence::add(const Phase& step) {
   add(PhaseRun{step.known() ? step.index : kUnknownPhase, 1});
 }
 
-PhaseSequence phase_sequence(std::string id, std::span<const Phase> steps) {
-  PhaseSequence sequence{std::move(id), {}};
-  for (const Phase& step : steps) sequence.add(step);
-  return sequence;
-}
-
 Status PhaseSequences::add(PhaseSequence sequence, const std::string& where) {
   if (sequences_.size() + without_phase_count_ >= kMaxSequences)
     return failure(ErrorKind::invalid, where + ": more than " + std::to_string(kMaxSequences) +

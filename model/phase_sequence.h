@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -40,9 +39,6 @@ struct PhaseSequence {
   // the telemetry does not split a phase.
   void add(const Phase& step);
 };
-
-// Builds the sequence of these steps.
-PhaseSequence phase_sequence(std::string id, std::span<const Phase> steps);
 
 // The sequences of several executions. A value. Executions without any phase are only counted.
 class PhaseSequences {

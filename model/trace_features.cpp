@@ -1,7 +1,6 @@
 #include "model/trace_features.h"
 
 #include "base/check.h"
-#include "model/feature_schema.h"
 
 namespace cgphase {
 std::vector<std::string> schema_columns(const FeatureSchema& schema) {
@@ -12,7 +11,7 @@ std::vector<std::string> schema_columns(const FeatureSchema& schema) {
 }
 
 TraceFeatures::TraceFeatures(const FeatureSchema& schema, double step_seconds)
-    : has_columns_(cgphase::has_columns(schema)), extractor_(schema, step_seconds) {
+    : has_columns_(!schema_columns(schema).empty()), extractor_(schema, step_seconds) {
   std::size_t column = 0;
   for (const FeatureSchema::Entry& entry : schema.entries) {
     columns_.emplace_back();

@@ -494,11 +494,8 @@ TraceParser::Measured TraceParser::measured(std::string_view id) const {
                     .most_used = {progress.most_cores,
                                   Bytes{progress.most_memory}}};
   if (!cpu_limit_ && !progress.cores_per_pct.empty()) {
-    std::vector<double> ratios = progress.cores_per_pct;
-    const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
-    std::ranges::nth_element(ratios, middle);
-    const CpuMax limit{Microseconds{
-        static_cast<std::uint64_t>(std::llround(*middle * 100 * kQuotaPeriodUsec))}};
+    const CpuMax limit{Microseconds{static_cast<std::uint64_t>(
+        std::llround(median_of(progress.cores_per_pct) * 100 * kQuotaPeriodUsec))}};
     if (limit.quota->value > 0) measured.cpu_max = limit;
   }
   return measured;

@@ -19,10 +19,6 @@ std::vector<double> every(std::size_t stride, const std::vector<double>& points,
 
 }  // namespace
 
-Result<ClusterVariance> cluster_variance(const Model& model, std::span<const Trace> traces) {
-  return cluster_variance(model, make_dataset(traces, model));
-}
-
 Result<ClusterVariance> cluster_variance(const Model& model, const Dataset& data) {
   if (data.size() < kFewestWindows)
     return failure(ErrorKind::invalid,

@@ -3,13 +3,11 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <vector>
 
 #include "base/result.h"
 #include "model/model.h"
 #include "model/train/dataset.h"
-#include "traces/trace.h"
 
 namespace cgphase {
 
@@ -24,11 +22,8 @@ struct ClusterVariance {
   std::size_t stride = 1;      // every stride-th window was clustered
 };
 
-// Clusters the hidden activations of all windows of the traces under `model`, by k-means. The
-// traces must be read with schema_columns() of its schema. Errors: invalid (fewer than
-// kFewestWindows).
-Result<ClusterVariance> cluster_variance(const Model& model, std::span<const Trace> traces);
-// The same for windows that were already cut as the model sees them.
+// Clusters the hidden activations of all windows under `model`, by k-means. The windows were cut as
+// the model sees them. Errors: invalid (fewer than kFewestWindows).
 Result<ClusterVariance> cluster_variance(const Model& model, const Dataset& data);
 
 }  // namespace cgphase

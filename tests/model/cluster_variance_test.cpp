@@ -27,7 +27,7 @@ Model quick_model(const Trace& trace) {
 TEST_CASE("more clusters have less inertia, and the elbow is that of train --clusters auto") {
   const Trace trace = synthetic_trace(1);
   const Model model = quick_model(trace);
-  const auto variance = cluster_variance(model, std::span(&trace, 1));
+  const auto variance = cluster_variance(model, make_dataset(std::span(&trace, 1), model));
   REQUIRE(variance);
   REQUIRE(variance->within.size() == std::size_t{kMostClusters});
   for (std::size_t k = 1; k < variance->within.size(); ++k)
@@ -51,9 +51,9 @@ TEST_CASE("windows are scaled by the model's scaler for any trace") {
 }
 
 TEST_CASE("only every stride-th window is clustered if there are many") {
-  const Trace trace = synthetic_trace(1);
+  const Model model = quick_model(synthetic_trace(1));
   const Trace longer = synthetic_trace(2, 5100);
-  const auto variance = cluster_variance(quick_model(trace), std::span(&longer, 1));
+  const auto variance = cluster_variance(model, make_dataset(std::span(&longer, 1), model));
   REQUIRE(variance);
   CHECK(variance->windows == 5096);
   CHECK(variance->stride == 2);
@@ -62,10 +62,10 @@ TEST_CASE("only every stride-th window is clustered if there are many") {
 TEST_CASE("too few windows are refused with their number") {
   const Model model = quick_model(synthetic_trace(1));
   const Trace brief = synthetic_trace(3, 23);
-  const auto variance = cluster_variance(model, std::span(&brief, 1));
+  const auto variance = cluster_variance(model, make_dataset(std::span(&brief, 1), model));
   REQUIRE_FALSE(variance);
   CHECK(variance.error().kind == ErrorKind::invalid);
   CHECK(variance.error().text.starts_with("the trace gives 19 windows of 4 steps of 1 s"));
   const Trace enough = synthetic_trace(3, 24);
-  CHECK(cluster_variance(model, std::span(&enough, 1)));
+  CHECK(cluster_variance(model, make_dataset(std::span(&enough, 1), model)));
 }

@@ -6,6 +6,12 @@ using namespace cgphase;
 
 namespace {
 
+PhaseSequence phase_sequence(std::string id, const std::vector<Phase>& steps) {
+  PhaseSequence sequence{std::move(id), {}};
+  for (const Phase& step : steps) sequence.add(step);
+  return sequence;
+}
+
 Phase known(int index) { return {PhaseState::known, index, 0, 0}; }
 Phase unknown(int nearest) { return {PhaseState::unknown, nearest, 0, 0}; }
 
