@@ -1,5 +1,5 @@
 // The table of verbs. A new verb is one file and one row in verbs.cpp; a verb that compares or
-// draws belongs to lab/ and has its row in lab/verbs.cpp.
+// draws belongs to lab/ and has its row in lab/main.cpp.
 #pragma once
 
 #include <span>
