@@ -1,7 +1,6 @@
 #include "lab/replay/recorded.h"
 
 #include <chrono>
-#include <filesystem>
 #include <iterator>
 #include <map>
 #include <span>
@@ -35,34 +34,8 @@ double length_seconds(const Execution& execution) {
 }
 
 struct ReadTrace : TraceSource {
-  std::size_t rows = 0, executions = 0;
+  std::size_t executions = 0;
 };
-
-std::unexpected<Error> knows_the_future(const std::string& training, const std::string& trace) {
-  return failure(
-      ErrorKind::invalid,
-      training + ": --train contains the same recording as " + trace +
-          ", which is replayed; the policy would know the future: remove it from one of them");
-}
-
-// Detects a trace that is replayed and learned from under two names of one file.
-Status check_names(const RecordedPaths& paths) {
-  std::error_code ignored;  // a missing file is reported when it is read
-  for (const std::string& training : paths.training)
-    for (const std::string& trace : paths.traces)
-      if (std::filesystem::equivalent(training, trace, ignored))
-        return knows_the_future(training, trace);
-  return {};
-}
-
-// Detects copies, compressed or not.
-Status check_contents(std::span<const ReadTrace> traces, std::span<const ReadTrace> trainings) {
-  for (const ReadTrace& training : trainings)
-    for (const ReadTrace& trace : traces)
-      if (trace.rows > 0 && trace.rows == training.rows && trace.crc == training.crc)
-        return knows_the_future(training.path, trace.path);
-  return {};
-}
 
 // An execution and its file.
 struct FiledExecution {
@@ -84,7 +57,7 @@ bool at_one_time(const Execution& a, const Execution& b) {
          b.rows.front().wall_time <= a.rows.back().wall_time;
 }
 
-// Detects single executions: part of a recording, a longer recording, or several in one file.
+// Detects an execution that is replayed and learned from, in whatever files its rows are.
 Status check_executions(const std::vector<FiledExecution>& replayed,
                         const std::vector<FiledExecution>& training) {
   using Names = std::pair<std::string_view, std::string_view>;
@@ -117,8 +90,7 @@ Result<std::vector<ReadTrace>> read_traces(const std::vector<std::string>& paths
     if (!trace) return std::unexpected(trace.error());
     ReadTrace& source = sources.emplace_back(ReadTrace{*trace});
     source.executions = trace->executions.size();
-    for (const Execution& execution : trace->executions) source.rows += execution.rows.size();
-    rows_left -= source.rows;
+    for (const Execution& execution : trace->executions) rows_left -= execution.rows.size();
     std::ranges::move(trace->executions, std::back_inserter(executions));
   }
   return sources;
@@ -127,7 +99,6 @@ Result<std::vector<ReadTrace>> read_traces(const std::vector<std::string>& paths
 }  // namespace
 
 Result<Recorded> read_recorded(const RecordedPaths& paths) {
-  if (Status names = check_names(paths); !names) return std::unexpected(names.error());
   Recorded recorded;
   ReplayInput& input = recorded.input;
   if (!paths.model.empty()) {
@@ -151,8 +122,6 @@ Result<Recorded> read_recorded(const RecordedPaths& paths) {
   if (!traces) return std::unexpected(traces.error());
   auto training = read_traces(paths.training, *columns, rows_left, input.training);
   if (!training) return std::unexpected(training.error());
-  if (Status copies = check_contents(*traces, *training); !copies)
-    return std::unexpected(copies.error());
   if (Status runs = check_executions(with_files(*traces, input.executions),
                                      with_files(*training, input.training));
       !runs)

@@ -26,8 +26,7 @@ struct Recorded {
 };
 
 // Reads everything into memory, at most kMaxTraceRows rows. Errors: those of the files; invalid, if
-// no trace has a row. Also invalid: a recording, or an execution of the same name and time, that is
-// both replayed and learned from.
+// no trace has a row, or an execution of one name and time is both replayed and learned from.
 Result<Recorded> read_recorded(const RecordedPaths& paths);
 
 }  // namespace cgphase

@@ -8,26 +8,20 @@
 
 #include "lab/replay/demand.h"
 #include "model/ai4dl.h"
+#include "model/bursts.h"
 #include "model/trace_phases.h"
 
 namespace cgphase {
 namespace {
 
-// Welford's running mean and squared deviations.
-struct Moments {
-  double count = 0, mean = 0, squares = 0;
-  void add(double value) {
-    count += 1;
-    const double before = value - mean;
-    mean += before / count;
-    squares += before * (value - mean);
-  }
-  // NaN if nothing was measured, because that is not a demand of 0.
-  double known_mean() const {
-    return count > 0 ? mean : std::numeric_limits<double>::quiet_NaN();
-  }
-  double deviation() const { return count > 0 ? std::sqrt(squares / count) : 0; }
-};
+// NaN if nothing was measured, because that is not a demand of 0.
+double mean_of(const Moments& moments) {
+  return moments.count > 0 ? moments.mean : std::numeric_limits<double>::quiet_NaN();
+}
+
+double deviation_of(const Moments& moments) {
+  return moments.count > 0 ? std::sqrt(moments.squares / moments.count) : 0;
+}
 
 struct PhaseMoments {
   Moments cpu, memory;
@@ -70,10 +64,10 @@ Result<TrainedStatistics> TrainedStatistics::create(
   if (!training.empty()) {
     for (const PhaseMoments& phase : measure(training, engine, compat))
       phases.push_back({.count = std::max(phase.cpu.count, phase.memory.count),
-                        .cpu_mean_cores = phase.cpu.known_mean(),
-                        .cpu_deviation_cores = phase.cpu.deviation(),
-                        .memory_mean_bytes = phase.memory.known_mean(),
-                        .memory_deviation_bytes = phase.memory.deviation()});
+                        .cpu_mean_cores = mean_of(phase.cpu),
+                        .cpu_deviation_cores = deviation_of(phase.cpu),
+                        .memory_mean_bytes = mean_of(phase.memory),
+                        .memory_deviation_bytes = deviation_of(phase.memory)});
   } else {
     trained.relative_ = true;
     for (const PhaseSummary& summary : engine->model().phases)

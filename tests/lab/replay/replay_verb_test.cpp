@@ -340,7 +340,8 @@ TEST_CASE_FIXTURE(Replays, "a recording cannot be replayed and learned from, by 
   std::filesystem::create_symlink(kGolden + "replay.csv", link);
   for (const std::string& same : {kGolden + "replay.csv", copy, link})
     CHECK(has(refused(6, kGolden + "replay.csv", {"--train", same}),
-              same + ": --train contains the same recording as " + kGolden + "replay.csv"));
+              same + ": --train has execution \"job-1\" at the time at which " + kGolden +
+                  "replay.csv replays it"));
 }
 
 TEST_CASE_FIXTURE(Replays, "an execution cannot be replayed and learned from, not even a part") {
