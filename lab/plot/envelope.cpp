@@ -50,11 +50,4 @@ std::vector<LinePoint> Envelope::line() const {
   return line;
 }
 
-std::vector<LinePoint> envelope(std::span<const Reading> readings, double from, double to,
-                                int columns) {
-  Envelope envelope(from, to, columns);
-  for (const Reading& reading : readings) envelope.add(reading);
-  return envelope.line();
-}
-
 }  // namespace cgphase

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 namespace cgphase {
@@ -53,9 +52,5 @@ class Envelope {
   bool broken_ = true, any_ = false;
   double most_ = 0;
 };
-
-// Returns the envelope of all readings.
-std::vector<LinePoint> envelope(std::span<const Reading> readings, double from, double to,
-                                int columns);
 
 }  // namespace cgphase

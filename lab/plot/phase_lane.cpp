@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "base/check.h"
 #include "lab/plot/palette.h"
@@ -71,16 +72,6 @@ void draw_letters(Svg& svg, const Box& lane, const Scale& x, std::span<const Lan
   }
 }
 
-std::vector<LaneRun> joined(std::vector<LaneRun> runs) {
-  std::vector<LaneRun> out;
-  for (const LaneRun& run : runs) {
-    const bool goes_on = !out.empty() && out.back().phase == run.phase && out.back().to == run.from;
-    if (goes_on) out.back().to = run.to;
-    else out.push_back(run);
-  }
-  return out;
-}
-
 // Left border of a column.
 double border(std::size_t column, double from, double width) {
   return from + width * static_cast<double>(column);
@@ -109,30 +100,15 @@ std::vector<LaneRun> longest_of(const std::vector<std::map<int, double>>& second
     if (shares.empty()) continue;
     const auto longest = std::ranges::max_element(
         shares, [](const auto& a, const auto& b) { return a.second < b.second; });
-    out.push_back({border(column, from, width), border(column + 1, from, width), longest->first});
+    const LaneRun run{border(column, from, width), border(column + 1, from, width), longest->first};
+    const bool goes_on = !out.empty() && out.back().phase == run.phase && out.back().to == run.from;
+    if (goes_on) out.back().to = run.to;
+    else out.push_back(run);
   }
-  return joined(std::move(out));
+  return out;
 }
 
 }  // namespace
-
-std::vector<LaneRun> lane_runs(std::span<const LaneRow> rows) {
-  std::vector<LaneRun> runs;
-  for (std::size_t i = 1; i < rows.size(); ++i) {
-    const double from = rows[i - 1].seconds, to = rows[i].seconds;
-    if (!rows[i].gap && to > from) runs.push_back({from, to, rows[i].phase});
-  }
-  return joined(std::move(runs));
-}
-
-std::vector<LaneRun> thinned(std::vector<LaneRun> runs, double from, double to, int columns) {
-  CHECK_INVARIANT(columns >= 1);
-  const auto most = static_cast<std::size_t>(columns);
-  if (runs.size() <= most || !(to > from)) return runs;
-  std::vector<std::map<int, double>> seconds(most);
-  for (const LaneRun& run : runs) add_to_columns(run, from, to, seconds);
-  return longest_of(seconds, from, to);
-}
 
 Lane::Lane(double from, double to, int columns)
     : from_(from), to_(to), columns_(static_cast<std::size_t>(columns)), by_column_(columns_) {
@@ -172,12 +148,6 @@ std::map<int, double> Lane::seconds() const {
   return ended.seconds_;
 }
 
-std::map<int, double> lane_seconds(std::span<const LaneRun> runs) {
-  std::map<int, double> seconds;
-  for (const LaneRun& run : runs) seconds[run.phase] += run.to - run.from;
-  return seconds;
-}
-
 LaneFill lane_fill(int phase, std::size_t count) {
   if (phase == kLaneUnknown) return {kUnknownStripes.fill, ""};
   if (phase < 0) return {kNothingFill, ""};
@@ -195,7 +165,9 @@ void define_stripes(Svg& svg, std::size_t count) {
 
 void draw_lane(Svg& svg, const Box& lane, const Scale& x, std::span<const LaneRun> runs,
                std::size_t count, std::span<const Box> behind) {
-  for (const auto& [phase, seconds] : lane_seconds(runs)) {
+  std::set<int> phases;
+  for (const LaneRun& run : runs) phases.insert(run.phase);
+  for (const int phase : phases) {
     const LaneFill fill = lane_fill(phase, count);
     const std::string shape = shape_of(phase, runs, x, lane);
     svg.shape(shape, fill.fill);

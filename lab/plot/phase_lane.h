@@ -29,22 +29,18 @@ struct LaneRun {
   friend bool operator==(const LaneRun&, const LaneRun&) = default;
 };
 
-// Joins successive rows of one phase into runs, in order. Runs without length are left out.
-std::vector<LaneRun> lane_runs(std::span<const LaneRow> rows);
-
-// Returns the runs themselves. If there are more than `columns` (>= 1), returns one run per stretch
-// of equal columns of [from, to]. A column shows the phase that took most of it; of equal ones, the
-// lowest index.
-std::vector<LaneRun> thinned(std::vector<LaneRun> runs, double from, double to, int columns);
-
-// A lane that is built row by row. Memory: its columns and as many runs.
+// Joins successive rows of one phase into runs, in order, without runs of no length.
+//
+// With more runs than `columns` (>= 1), a run is a stretch of equal columns of [from, to]. A column
+// shows the phase that took most of it; of equal ones, the lowest index. Memory: the columns and as
+// many runs.
 class Lane {
  public:
   Lane(double from, double to, int columns);
 
   void add(const LaneRow& row);
-  std::vector<LaneRun> runs() const;      // like thinned() of lane_runs()
-  std::map<int, double> seconds() const;  // like lane_seconds() of lane_runs()
+  std::vector<LaneRun> runs() const;
+  std::map<int, double> seconds() const;  // of each phase
 
  private:
   void end_run();
@@ -57,9 +53,6 @@ class Lane {
   std::vector<std::map<int, double>> by_column_;
   std::map<int, double> seconds_;
 };
-
-// Returns seconds per phase.
-std::map<int, double> lane_seconds(std::span<const LaneRun> runs);
 
 // Fill of phase `phase` of `count`.
 struct LaneFill {

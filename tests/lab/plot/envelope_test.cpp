@@ -15,6 +15,13 @@ std::vector<Reading> readings(const std::vector<double>& values) {
   return out;
 }
 
+std::vector<LinePoint> envelope(const std::vector<Reading>& readings, double from, double to,
+                                int columns) {
+  Envelope envelope(from, to, columns);
+  for (const Reading& reading : readings) envelope.add(reading);
+  return envelope.line();
+}
+
 std::size_t beginnings(const std::vector<LinePoint>& line) {
   return static_cast<std::size_t>(std::ranges::count(line, true, &LinePoint::begins));
 }
