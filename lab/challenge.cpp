@@ -10,7 +10,6 @@
 
 #include "base/text.h"
 #include "cli/trace_input.h"
-#include "lab/replay/measure_table.h"
 #include "model/phase_tracker.h"
 #include "model/trace_features.h"
 #include "model/train/dataset.h"

@@ -70,7 +70,7 @@ std::optional<Complaint> take_setting(const HostSetting& host, ChallengeOptions&
 
 json resource_json(const std::optional<ReplaySums>& sums) {
   if (!sums) return nullptr;
-  return {{"alloc_vs_static", measures_of(*sums).alloc_vs_static},
+  return {{"alloc_vs_static", find_measure("alloc_vs_static")->of(*sums).value_or(0)},
           {"samples", sums->samples},
           {"samples_over", sums->samples_over},
           {"would_oom", sums->would_oom},

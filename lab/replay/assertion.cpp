@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
-#include "base/check.h"
 #include "base/parse.h"
 #include "base/text.h"
 #include "policy/policy_spec.h"
@@ -40,28 +41,29 @@ std::string canonical_policy(std::string_view text) {
          (margin ? fmt::format("@{:g}", *margin) : "");
 }
 
-}  // namespace
-
 // Recursive descent over the rest of the text. The first complaint ends it.
 class AssertionParser {
  public:
-  AssertionParser(std::string_view text, std::span<const std::string> policies)
-      : whole_(text), rest_(text), policies_(policies) {}
+  AssertionParser(std::string_view text, std::span<const std::string> policies,
+                  const MeasureValues& values)
+      : whole_(text), rest_(text), policies_(policies), values_(values) {}
 
-  Result<Assertion> parse() {
-    Assertion assertion;
-    assertion.text_ = whole_;
+  Result<AssertionReport> run() {
+    AssertionReport report{std::string(whole_), false, {}, {}};
     if (whole_.size() > kMostAssertionBytes)
       return failure(ErrorKind::invalid, fmt::format("longer than {} bytes", kMostAssertionBytes));
-    if (sum(assertion.left_, 0) && comparison(assertion.comparison_))
-      if (sum(assertion.right_, 0) && !at_end()) complain("expected an operator");
-    if (error_.empty()) return assertion;
-    return failure(ErrorKind::invalid, error_);
+    bool (*holds)(double, double) = nullptr;
+    if (sum(report.left, 0) && comparison(holds))
+      if (sum(report.right, 0) && !at_end()) complain("expected an operator");
+    if (!error_.empty()) return failure(ErrorKind::invalid, error_);
+    for (Value* side : {&report.left, &report.right})
+      if (*side && !std::isfinite(**side)) side->reset();
+    report.holds = report.left && report.right && holds(*report.left, *report.right);
+    return report;
   }
 
  private:
-  using Step = Assertion::Step;
-  using Steps = std::vector<Step>;
+  using Value = std::optional<double>;
 
   bool complain(const std::string& what) {
     const std::string_view at = unknown_word(rest_);
@@ -73,7 +75,6 @@ class AssertionParser {
     return false;
   }
 
-  // Complains about an unknown name.
   bool unknown(std::string_view what, std::string_view word,
                const std::vector<std::string_view>& known) {
     const std::string_view near = nearest(word, known);
@@ -100,46 +101,51 @@ class AssertionParser {
     return true;
   }
 
-  bool comparison(Assertion::Comparison& out) {
-    using Comparison = Assertion::Comparison;
-    constexpr std::pair<std::string_view, Comparison> kSigns[] = {
-        {"<=", Comparison::at_most}, {">=", Comparison::at_least}, {"==", Comparison::equal},
-        {"!=", Comparison::unequal}, {"<", Comparison::less},      {">", Comparison::more}};
+  bool comparison(bool (*&holds)(double, double)) {
+    using Pair = std::pair<std::string_view, bool (*)(double, double)>;
+    static constexpr Pair kSigns[] = {{"<=", [](double a, double b) { return a <= b; }},
+                                      {">=", [](double a, double b) { return a >= b; }},
+                                      {"==", [](double a, double b) { return a == b; }},
+                                      {"!=", [](double a, double b) { return a != b; }},
+                                      {"<", [](double a, double b) { return a < b; }},
+                                      {">", [](double a, double b) { return a > b; }}};
     for (const auto& [sign, meaning] : kSigns) {
       if (!take(sign)) continue;
-      out = meaning;
+      holds = meaning;
       return true;
     }
     return complain("expected one of < <= > >= == !=");
   }
 
-  bool sum(Steps& out, int depth) {
+  bool sum(Value& out, int depth) {
     if (!product(out, depth)) return false;
     for (;;) {
       const bool add = take("+");
       if (!add && !take("-")) return true;
-      if (!product(out, depth)) return false;
-      out.push_back({add ? Step::Kind::add : Step::Kind::subtract, 0, {}});
+      Value right;
+      if (!product(right, depth)) return false;
+      out = out && right ? Value(add ? *out + *right : *out - *right) : std::nullopt;
     }
   }
 
-  bool product(Steps& out, int depth) {
+  bool product(Value& out, int depth) {
     if (!factor(out, depth)) return false;
     for (;;) {
       const bool times = take("*");
       if (!times && !take("/")) return true;
-      if (!factor(out, depth)) return false;
-      out.push_back({times ? Step::Kind::multiply : Step::Kind::divide, 0, {}});
+      Value right;
+      if (!factor(right, depth)) return false;
+      out = out && right ? Value(times ? *out * *right : *out / *right) : std::nullopt;
     }
   }
 
-  bool factor(Steps& out, int depth) {
+  bool factor(Value& out, int depth) {
     if (depth >= kMostAssertionDepth)
       return complain(fmt::format("more than {} parentheses and signs in each other",
                                   kMostAssertionDepth));
     if (take("-")) {
       if (!factor(out, depth + 1)) return false;
-      out.push_back({Step::Kind::negate, 0, {}});
+      if (out) out = -*out;
       return true;
     }
     if (take("(")) return sum(out, depth + 1) && (take(")") || complain("expected a )"));
@@ -150,7 +156,7 @@ class AssertionParser {
   }
 
   // Digits, a point and an exponent, then perhaps a percent sign.
-  bool number(Steps& out) {
+  bool number(Value& out) {
     std::size_t end = std::min(rest_.find_first_not_of("0123456789."), rest_.size());
     if (end < rest_.size() && (rest_[end] == 'e' || rest_[end] == 'E')) {
       ++end;
@@ -161,21 +167,21 @@ class AssertionParser {
     if (!parsed) return complain("expected a number");
     rest_.remove_prefix(end);
     const bool percent = take("%");
-    out.push_back({Step::Kind::number, percent ? *parsed / 100 : *parsed, {}});
+    out = percent ? *parsed / 100 : *parsed;
     return true;
   }
 
-  bool value(Steps& out) {
-    Step step{Step::Kind::value, 0, {}};
-    if (!policy(step.value.policy) || !resource(step.value.resource)) return false;
-    if (take_part(kByResourceHour)) step.value.by_resource_hour = true;
-    if (!measure(step.value.measure)) return false;
-    out.push_back(step);
+  bool value(Value& out) {
+    MeasureName name;
+    if (!policy(name.policy) || !resource(name.resource)) return false;
+    name.by_resource_hour = take_part(kByResourceHour);
+    if (!measure(name.measure)) return false;
+    out = values_(name);
     return true;
   }
 
   // The policy in front of the next resource; its parameters may be in any order.
-  bool policy_as_told(std::size_t& out) {
+  bool canonical_match(std::size_t& out) {
     const std::size_t end = std::min(rest_.find(".cpu."), rest_.find(".memory."));
     if (end == std::string_view::npos) return false;
     const auto found = std::ranges::find(policies_, canonical_policy(rest_.substr(0, end)));
@@ -195,7 +201,7 @@ class AssertionParser {
   }
 
   bool policy(std::size_t& out) {
-    if (policy_as_told(out)) return true;
+    if (canonical_match(out)) return true;
     if (lacks_rails()) {
       error_ = fmt::format("\"{}\": no policy in this replay has rails: give --rails",
                            escape_name(whole_));
@@ -227,7 +233,7 @@ class AssertionParser {
   }
 
   bool resource(Resource& out) {
-    for (const Resource known : kResources) {
+    for (const Resource known : {Resource::cpu, Resource::memory}) {
       if (!take_part(to_string(known))) continue;
       out = known;
       return true;
@@ -249,63 +255,16 @@ class AssertionParser {
 
   std::string_view whole_, rest_;
   std::span<const std::string> policies_;
+  const MeasureValues& values_;
   std::string error_;
 };
 
-Result<Assertion> Assertion::parse(std::string_view text, std::span<const std::string> policies) {
-  return AssertionParser(text, policies).parse();
-}
+}  // namespace
 
-std::optional<double> Assertion::calculate(const std::vector<Step>& steps, const Values& values) {
-  std::vector<double> stack;
-  const auto pop = [&] {
-    CHECK_INVARIANT(!stack.empty());
-    const double top = stack.back();
-    stack.pop_back();
-    return top;
-  };
-  for (const Step& step : steps) {
-    if (step.kind == Step::Kind::number) {
-      stack.push_back(step.number);
-      continue;
-    }
-    if (step.kind == Step::Kind::value) {
-      const std::optional<double> value = values(step.value);
-      if (!value) return std::nullopt;
-      stack.push_back(*value);
-      continue;
-    }
-    const double right = pop();
-    switch (step.kind) {
-      case Step::Kind::add: stack.push_back(pop() + right); break;
-      case Step::Kind::subtract: stack.push_back(pop() - right); break;
-      case Step::Kind::multiply: stack.push_back(pop() * right); break;
-      case Step::Kind::divide: stack.push_back(pop() / right); break;
-      default: stack.push_back(-right);
-    }
-  }
-  const double result = pop();
-  CHECK_INVARIANT(stack.empty());
-  return std::isfinite(result) ? std::optional(result) : std::nullopt;
-}
-
-bool Assertion::compare(double left, Comparison comparison, double right) {
-  switch (comparison) {
-    case Comparison::less: return left < right;
-    case Comparison::at_most: return left <= right;
-    case Comparison::more: return left > right;
-    case Comparison::at_least: return left >= right;
-    case Comparison::equal: return left == right;
-    case Comparison::unequal: return left != right;
-  }
-  return false;
-}
-
-Assertion::Outcome Assertion::check(const Values& values) const {
-  Outcome outcome{false, calculate(left_, values), calculate(right_, values)};
-  if (outcome.left && outcome.right)
-    outcome.holds = compare(*outcome.left, comparison_, *outcome.right);
-  return outcome;
+Result<AssertionReport> check_assertion(std::string_view text,
+                                        std::span<const std::string> policies,
+                                        const MeasureValues& values) {
+  return AssertionParser(text, policies, values).run();
 }
 
 }  // namespace cgphase

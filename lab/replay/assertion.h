@@ -1,4 +1,4 @@
-// Parses the argument of --assert, a claim about a replay, such as
+// Evaluates the argument of --assert, a claim about a replay, such as
 //
 //   phase.cpu.samples_over <= 1 %
 //   phase.memory.would_oom == 0
@@ -11,16 +11,15 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/result.h"
-#include "lab/replay/measure_table.h"
+#include "lab/replay/measures.h"
+#include "policy/decision.h"
 
 namespace cgphase {
 
@@ -34,38 +33,19 @@ struct MeasureName {
   bool by_resource_hour = false;
   const Measure* measure = nullptr;
 };
+// Absent: not measured or not defined.
+using MeasureValues = std::function<std::optional<double>(const MeasureName&)>;
 
-class Assertion {
- public:
-  // Absent: not measured or not defined.
-  using Values = std::function<std::optional<double>(const MeasureName&)>;
-  struct Outcome {
-    bool holds = false;  // false if a side has no value
-    std::optional<double> left, right;
-  };
-
-  // `policies` are the known names. Errors: invalid, one line that quotes the text.
-  static Result<Assertion> parse(std::string_view text, std::span<const std::string> policies);
-
-  Outcome check(const Values& values) const;
-  const std::string& text() const { return text_; }
-
- private:
-  friend class AssertionParser;
-  enum class Comparison : std::uint8_t { less, at_most, more, at_least, equal, unequal };
-  // Postfix: operands first.
-  struct Step {
-    enum class Kind : std::uint8_t { number, value, add, subtract, multiply, divide, negate };
-    Kind kind = Kind::number;
-    double number = 0;
-    MeasureName value;
-  };
-  static std::optional<double> calculate(const std::vector<Step>& steps, const Values& values);
-  static bool compare(double left, Comparison comparison, double right);
-
-  std::string text_;
-  std::vector<Step> left_, right_;
-  Comparison comparison_ = Comparison::equal;
+struct AssertionReport {
+  std::string text;
+  bool holds = false;  // false if a side has no value
+  std::optional<double> left, right;
 };
+
+// Evaluates a claim. `policies` are the known names. Errors: invalid, one line that quotes the
+// text; they do not depend on `values`.
+Result<AssertionReport> check_assertion(std::string_view text,
+                                        std::span<const std::string> policies,
+                                        const MeasureValues& values);
 
 }  // namespace cgphase

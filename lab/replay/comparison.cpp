@@ -100,14 +100,13 @@ ResourceComparison compare(const Sweep& a, const Sweep& b, Resource resource,
 }  // namespace
 
 SweptResource::SweptResource(const std::vector<ReplaySums>& executions)
-    : total(total_of(executions)), mean(mean_measures(executions)) {
-  by_execution.reserve(executions.size());
+    : total(total_of(executions)), samples_over(mean_of("samples_over", executions)),
+      alloc_vs_static(mean_of("alloc_vs_static", executions)),
+      above_oracle(mean_of("above_oracle", executions)) {
+  const Measure &violation = *find_measure("samples_over"), &cost = *find_measure("above_oracle");
   for (const ReplaySums& sums : executions) {
-    const bool any = sums.seconds > 0;
-    const ReplayMeasures measures = any ? measures_of(sums) : ReplayMeasures{};
-    by_execution.push_back(
-        any ? std::optional(ParetoPoint{measures.samples_over, measures.above_oracle})
-            : std::nullopt);
+    std::optional<ParetoPoint>& point = by_execution.emplace_back();
+    if (sums.seconds > 0) point = ParetoPoint{*violation.of(sums), *cost.of(sums)};
   }
 }
 

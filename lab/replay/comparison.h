@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "lab/replay/bootstrap.h"
-#include "lab/replay/measure_table.h"
 #include "lab/replay/pareto.h"
+#include "lab/replay/replay.h"
 
 namespace cgphase {
 
@@ -20,7 +20,7 @@ struct SweptResource {
   // absent if it had no seconds.
   std::vector<std::optional<ParetoPoint>> by_execution;
   ReplaySums total;
-  ReplayMeasures mean;  // by job
+  double samples_over = 0, alloc_vs_static = 0, above_oracle = 0;  // by job
 
   SweptResource() = default;
   SweptResource(const std::vector<ReplaySums>& executions);

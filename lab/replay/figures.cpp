@@ -87,19 +87,19 @@ MonotonicTime at_seconds(double seconds) {
 }
 
 // Weighted by job. Values that no execution has are not drawn.
-std::vector<ParetoMark> marks_of(const Sweep& sweep, Resource resource) {
-  std::vector<ParetoMark> marks;
+std::vector<ParetoPoint> marks_of(const Sweep& sweep, Resource resource) {
+  std::vector<ParetoPoint> marks;
   for (const SweepPoint& point : sweep.points) {
-    const ReplayMeasures& mean = point.of(resource).mean;
-    marks.push_back({mean.samples_over, mean.alloc_vs_static});
+    const SweptResource& swept = point.of(resource);
+    marks.push_back({swept.samples_over, swept.alloc_vs_static});
   }
   return marks;
 }
 
 // The same for all policies.
 double oracle_of(const SweepPoint& point, Resource resource) {
-  const ReplayMeasures& mean = point.of(resource).mean;
-  return mean.alloc_vs_static - mean.above_oracle;
+  const SweptResource& swept = point.of(resource);
+  return swept.alloc_vs_static - swept.above_oracle;
 }
 
 }  // namespace

@@ -2,17 +2,61 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace cgphase {
 namespace {
 
-double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
+using Kind = Measure::Kind;
+using Value = std::optional<double>;
 
-std::optional<double> gap(double allocated, double oracle, double original) {
+template <class Number>
+Value ratio(bool defined, Number part, Number whole) {
+  if (!defined) return std::nullopt;
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+Value gap_to_oracle(const ReplaySums& sums) {
   // If the oracle equals the limit within rounding, the gap is not defined.
   constexpr double kNothing = 1e-9;
-  if (!(original - oracle > kNothing * original)) return std::nullopt;
-  return (allocated - oracle) / (original - oracle);
+  const double most = sums.original - sums.oracle;
+  if (!(sums.seconds > 0) || !(most > kNothing * sums.original)) return std::nullopt;
+  return (sums.allocated - sums.oracle) / most;
 }
+
+template <auto field>
+Value sum(const ReplaySums& sums) {
+  return static_cast<double>(sums.*field);
+}
+
+constexpr Measure kMeasures[] = {
+    {"alloc_vs_static", Kind::ratio,
+     [](const ReplaySums& s) { return ratio(s.seconds > 0, s.allocated, s.original); }},
+    {"slack", Kind::ratio,
+     [](const ReplaySums& s) { return ratio(s.seconds > 0, s.slack_seconds, s.seconds); }},
+    {"samples_over", Kind::ratio,
+     [](const ReplaySums& s) { return ratio(s.seconds > 0, s.samples_over, s.samples); }},
+    {"windows_clean", Kind::ratio,
+     [](const ReplaySums& s) { return ratio(s.windows > 0, s.windows_clean, s.windows); }},
+    {"overrun_area", Kind::ratio,
+     [](const ReplaySums& s) { return ratio(s.demanded > 0, s.overrun, s.demanded); }},
+    {"gap_to_oracle", Kind::ratio, gap_to_oracle},
+    {"above_oracle", Kind::ratio,
+     [](const ReplaySums& s) {
+       return ratio(s.seconds > 0, s.allocated - s.oracle, s.original);
+     }},
+    {"censored", Kind::ratio,
+     [](const ReplaySums& s) { return ratio(s.samples > 0, s.samples_censored, s.samples); }},
+    {"would_oom", Kind::count, sum<&ReplaySums::would_oom>},
+    {"would_oom_working_set", Kind::count, sum<&ReplaySums::would_oom_working_set>},
+    {"writes_up", Kind::count, sum<&ReplaySums::writes_up>},
+    {"writes_down", Kind::count, sum<&ReplaySums::writes_down>},
+    {"windows", Kind::count, sum<&ReplaySums::windows>},
+    {"guard_raises", Kind::count, sum<&ReplaySums::guard_raises>, true},
+    {"backlog_core_seconds", Kind::seconds, sum<&ReplaySums::backlog_core_seconds>, true},
+    {"throttled_seconds", Kind::seconds, sum<&ReplaySums::throttled_seconds>, true},
+    {"longest_delay_seconds", Kind::seconds, sum<&ReplaySums::longest_delay_seconds>, true},
+};
 
 }  // namespace
 
@@ -40,39 +84,45 @@ ReplaySums& ReplaySums::operator+=(const ReplaySums& other) {
   return *this;
 }
 
-ReplayMeasures measures_of(const ReplaySums& sums) {
-  const auto count = [](std::int64_t value) { return static_cast<double>(value); };
-  return {.alloc_vs_static = ratio(sums.allocated, sums.original),
-          .slack = ratio(sums.slack_seconds, sums.seconds),
-          .samples_over = ratio(count(sums.samples_over), count(sums.samples)),
-          .windows_clean = ratio(count(sums.windows_clean), count(sums.windows)),
-          .overrun_area = ratio(sums.overrun, sums.demanded),
-          .above_oracle = ratio(sums.allocated - sums.oracle, sums.original),
-          .gap_to_oracle = gap(sums.allocated, sums.oracle, sums.original)};
+std::span<const Measure> all_measures() { return kMeasures; }
+
+const Measure* find_measure(std::string_view name) {
+  const auto* const found = std::ranges::find(kMeasures, name, &Measure::name);
+  return found == std::end(kMeasures) ? nullptr : found;
 }
 
-ReplayMeasures mean_measures(std::span<const ReplaySums> executions) {
-  ReplayMeasures mean;
-  double runs = 0, gap_sum = 0, gap_runs = 0;
+Value weighted_by_job(const Measure& measure, std::span<const ReplaySums> executions) {
+  if (measure.kind != Kind::ratio) return measure.of(total_of(executions));
+  double total = 0;
+  int count = 0;
   for (const ReplaySums& sums : executions) {
-    if (!(sums.seconds > 0)) continue;
-    const ReplayMeasures one = measures_of(sums);
-    runs += 1;
-    mean.alloc_vs_static += one.alloc_vs_static;
-    mean.slack += one.slack;
-    mean.samples_over += one.samples_over;
-    mean.windows_clean += one.windows_clean;
-    mean.overrun_area += one.overrun_area;
-    mean.above_oracle += one.above_oracle;
-    if (!one.gap_to_oracle) continue;
-    gap_sum += *one.gap_to_oracle;
-    gap_runs += 1;
+    const Value value = measure.of(sums);
+    if (!value) continue;
+    total += *value;
+    ++count;
   }
-  for (double* value : {&mean.alloc_vs_static, &mean.slack, &mean.samples_over,
-                        &mean.windows_clean, &mean.overrun_area, &mean.above_oracle})
-    *value = ratio(*value, runs);
-  if (gap_runs > 0) mean.gap_to_oracle = gap_sum / gap_runs;
-  return mean;
+  if (count == 0) return std::nullopt;
+  return total / count;
+}
+
+double mean_of(std::string_view measure, std::span<const ReplaySums> executions) {
+  const Measure* const known = find_measure(measure);
+  CHECK_INVARIANT(known != nullptr);
+  return weighted_by_job(*known, executions).value_or(0);
+}
+
+Value weighted_by_resource_hour(const Measure& measure, std::span<const ReplaySums> executions) {
+  return measure.of(total_of(executions));
+}
+
+ReplaySums total_of(std::span<const ReplaySums> executions) {
+  ReplaySums total;
+  for (const ReplaySums& sums : executions) total += sums;
+  return total;
+}
+
+bool measured(std::span<const ReplaySums> executions) {
+  return std::ranges::any_of(executions, [](const ReplaySums& sums) { return sums.seconds > 0; });
 }
 
 }  // namespace cgphase

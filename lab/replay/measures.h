@@ -1,10 +1,11 @@
-// Measures of a replay: sums of one policy, resource and execution, and means over executions. No
-// single measure is sufficient alone.
+// Measures of a replay: sums of one policy, resource and execution, and the table of the measures
+// that follow from them. No single measure is sufficient alone. Pure.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 
 namespace cgphase {
 
@@ -35,20 +36,36 @@ struct ReplaySums {
   ReplaySums& operator+=(const ReplaySums& other);
 };
 
-// Ratios. From sums, ratios of allocation and demand are weighted by resource-hour, slack by time,
-// and shares by their counts. Means over executions are weighted by job.
-struct ReplayMeasures {
-  double alloc_vs_static = 0;
-  double slack = 0;            // mean over time of (limit - usage) / limit
-  double samples_over = 0;     // share
-  double windows_clean = 0;    // share
-  double overrun_area = 0;     // share of the demand
-  double above_oracle = 0;     // (allocated - oracle) / original
-  // (allocated - oracle) / (original - oracle); absent if the oracle needs the whole limit.
-  std::optional<double> gap_to_oracle;
+struct Measure {
+  // A ratio is weighted by job: the mean over executions. Other measures are sums.
+  enum class Kind : std::uint8_t { ratio, count, seconds };
+  // For one execution or for sums of several. Absent: not defined, like the gap to an oracle that
+  // equals the original.
+  using Of = std::optional<double> (*)(const ReplaySums& sums);
+
+  std::string_view name;  // in JSON, CSV and --assert
+  Kind kind = Kind::ratio;
+  Of of = nullptr;
+  bool closed_loop_only = false;
 };
-ReplayMeasures measures_of(const ReplaySums& sums);
-// Mean of each ratio over executions with seconds above 0.
-ReplayMeasures mean_measures(std::span<const ReplaySums> executions);
+
+std::span<const Measure> all_measures();
+// Null if there is no measure of that name.
+const Measure* find_measure(std::string_view name);
+
+// The main value: for ratios the mean over executions that have the measure, otherwise the sum over
+// all. Absent if no execution has it.
+std::optional<double> weighted_by_job(const Measure& measure,
+                                      std::span<const ReplaySums> executions);
+// The same for a measure that exists; 0 if no execution has it.
+double mean_of(std::string_view measure, std::span<const ReplaySums> executions);
+
+// The ratio of the sums.
+std::optional<double> weighted_by_resource_hour(const Measure& measure,
+                                                std::span<const ReplaySums> executions);
+
+ReplaySums total_of(std::span<const ReplaySums> executions);
+// True if any execution had demand and limit of that resource. Other resources are not reported.
+bool measured(std::span<const ReplaySums> executions);
 
 }  // namespace cgphase

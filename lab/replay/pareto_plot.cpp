@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "lab/plot/palette.h"
 #include "lab/plot/panel.h"
-#include "lab/replay/pareto.h"
 #include "model/phase.h"
 #include "model/scalar_math.h"
 
@@ -52,43 +51,41 @@ class OverScale {
   int last_ = kLeastExponent + kFewestDecades;  // last exponent of the decades
 };
 
-std::vector<ParetoMark> front_of(const std::vector<ParetoMark>& marks) {
-  std::vector<ParetoPoint> points;
-  for (const ParetoMark& mark : marks) points.push_back({mark.over, mark.allocated});
-  std::vector<ParetoMark> front;
-  for (const std::size_t i : pareto_front(points)) front.push_back(marks[i]);
+std::vector<ParetoPoint> front_of(const std::vector<ParetoPoint>& marks) {
+  std::vector<ParetoPoint> front;
+  for (const std::size_t i : pareto_front(marks)) front.push_back(marks[i]);
   return front;
 }
 
 double most_over(const ParetoPlot& plot) {
   double most = 0;
   for (const ParetoCurve& curve : plot.curves)
-    for (const ParetoMark& mark : curve.marks) most = std::max(most, mark.over);
-  for (const ParetoMark& mark : front_of(plot.controls)) most = std::max(most, mark.over);
+    for (const ParetoPoint& mark : curve.marks) most = std::max(most, mark.violation);
+  for (const ParetoPoint& mark : front_of(plot.controls)) most = std::max(most, mark.violation);
   return most;
 }
 
 double most_allocated(const ParetoPlot& plot) {
   double most = plot.oracle.value_or(0);
   for (const ParetoCurve& curve : plot.curves)
-    for (const ParetoMark& mark : curve.marks) most = std::max(most, mark.allocated);
-  for (const ParetoMark& mark : front_of(plot.controls)) most = std::max(most, mark.allocated);
+    for (const ParetoPoint& mark : curve.marks) most = std::max(most, mark.cost);
+  for (const ParetoPoint& mark : front_of(plot.controls)) most = std::max(most, mark.cost);
   return 100 * most;
 }
 
 // The area that the controls reach, up to the top and the right of the panel.
 void draw_reached(Svg& svg, const Box& panel, const OverScale& x, const Scale& y,
-                  const std::vector<ParetoMark>& front) {
+                  const std::vector<ParetoPoint>& front) {
   if (front.empty()) return;
   std::string line, area;
-  for (const ParetoMark& mark : front) {
-    const std::string right = svg_number(x(mark.over));
-    const std::string height = svg_number(y(100 * mark.allocated));
+  for (const ParetoPoint& mark : front) {
+    const std::string right = svg_number(x(mark.violation));
+    const std::string height = svg_number(y(100 * mark.cost));
     line += line.empty() ? fmt::format("M{} {}", right, height)
                          : fmt::format("H{}V{}", right, height);
   }
   line += fmt::format("H{}", svg_number(panel.right()));
-  area = fmt::format("M{} {}L{}V{}Z", svg_number(x(front.front().over)), svg_number(panel.y),
+  area = fmt::format("M{} {}L{}V{}Z", svg_number(x(front.front().violation)), svg_number(panel.y),
                      line.substr(1), svg_number(panel.y));
   svg.shape(area, kReachedFill);
   svg.path(line, {.color = kReachedLine, .width = 1.5});
@@ -129,8 +126,8 @@ std::string letter(std::size_t index) { return phase_letter(static_cast<int>(ind
 void draw_line(Svg& svg, const ParetoCurve& curve, const PhaseColor& color, const OverScale& x,
                const Scale& y) {
   std::string line;
-  for (const ParetoMark& mark : front_of(curve.marks)) {
-    const Point at{x(mark.over), y(100 * mark.allocated)};
+  for (const ParetoPoint& mark : front_of(curve.marks)) {
+    const Point at{x(mark.violation), y(100 * mark.cost)};
     line += fmt::format("{}{} {}", line.empty() ? 'M' : 'L', svg_number(at.x), svg_number(at.y));
     svg.circle(at, 2.5, color.fill);
   }
@@ -141,8 +138,8 @@ void draw_line(Svg& svg, const ParetoCurve& curve, const PhaseColor& color, cons
 void draw_shipped(Svg& svg, const ParetoCurve& curve, std::size_t index, const PhaseColor& color,
                   const OverScale& x, const Scale& y) {
   if (!curve.shipped) return;
-  const ParetoMark& mark = curve.marks[*curve.shipped];
-  const Point at{x(mark.over), y(100 * mark.allocated)};
+  const ParetoPoint& mark = curve.marks[*curve.shipped];
+  const Point at{x(mark.violation), y(100 * mark.cost)};
   svg.circle(at, 9.5, kPaper);
   svg.circle(at, 8.5, color.fill);
   svg.text({at.x, at.y + 4}, letter(index),
@@ -164,9 +161,9 @@ std::string description_of(const ParetoPlot& plot) {
   if (plot.oracle) text += fmt::format(" oracle-max allocates {:.3g} %.", 100 * *plot.oracle);
   for (const ParetoCurve& curve : plot.curves) {
     if (!curve.shipped) continue;
-    const ParetoMark& mark = curve.marks[*curve.shipped];
+    const ParetoPoint& mark = curve.marks[*curve.shipped];
     text += fmt::format(" {}: {:.3g} % allocated, {:.3g} % of samples over.",
-                        escape_name(curve.name), 100 * mark.allocated, 100 * mark.over);
+                        escape_name(curve.name), 100 * mark.cost, 100 * mark.violation);
   }
   return text;
 }

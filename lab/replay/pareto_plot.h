@@ -5,17 +5,14 @@
 #include <string>
 #include <vector>
 
-namespace cgphase {
+#include "lab/replay/pareto.h"
 
-struct ParetoMark {
-  double over = 0;       // share of samples
-  double allocated = 0;  // share of the original limit
-};
+namespace cgphase {
 
 // One policy over a sweep of its settings.
 struct ParetoCurve {
   std::string name;  // not escaped
-  std::vector<ParetoMark> marks;        // in any order
+  std::vector<ParetoPoint> marks;       // in any order; cost: share of the original limit
   std::optional<std::size_t> shipped;   // index of the shipped setting
 };
 
@@ -27,7 +24,7 @@ struct ParetoPlot {
   std::string source;    // the traces, not escaped
   std::string subtitle;  // not escaped
   std::optional<double> oracle;  // allocation of oracle-max, as a share of the original limit
-  std::vector<ParetoMark> controls;  // every setting of every phase-free control
+  std::vector<ParetoPoint> controls;  // every setting of every phase-free control
   std::vector<ParetoCurve> curves;   // at most kMostParetoCurves
 };
 

@@ -136,6 +136,13 @@ Yardstick yardstick_of(const ExecutionHeader& execution, Resource resource) {
   return told ? Yardstick::host : Yardstick::largest_use;
 }
 
+std::vector<ReplaySums> sums_of(const ContenderResult& result, Resource resource) {
+  std::vector<ReplaySums> executions;
+  for (const ExecutionResult& execution : result.executions)
+    executions.push_back(resource == Resource::cpu ? execution.cpu : execution.memory);
+  return executions;
+}
+
 Result<std::vector<std::string>> replay_columns(const PhaseEngine* engine,
                                                 const PhaseEngine* compat_engine) {
   std::vector<std::string> columns, compat_columns;

@@ -20,6 +20,8 @@
 
 namespace cgphase {
 
+inline constexpr Resource kResources[] = {Resource::cpu, Resource::memory};
+
 struct ReplaySettings {
   ClosedLoop loop;
   double window_seconds = 600;
@@ -68,6 +70,9 @@ struct ContenderResult {
   double guard_threshold = ClosedLoop{}.guard_threshold;
   std::vector<ExecutionResult> executions;  // in the order of ReplayInput::executions
 };
+
+// The sums of one resource, by execution.
+std::vector<ReplaySums> sums_of(const ContenderResult& result, Resource resource);
 
 // Returns the columns to read traces with (TraceOptions::columns). Errors: invalid (the engines use
 // different columns).

@@ -8,19 +8,14 @@
 #include <vector>
 
 #include "cli/output/style.h"
+#include "lab/replay/assertion.h"
 #include "lab/replay/bootstrap.h"
 #include "lab/replay/comparison.h"
-#include "lab/replay/measure_table.h"
+#include "lab/replay/measures.h"
 #include "lab/replay/replay.h"
 #include "traces/trace.h"
 
 namespace cgphase {
-
-struct AssertionReport {
-  std::string text;
-  bool holds = false;
-  std::optional<double> left, right;
-};
 
 struct ReplayReport {
   std::vector<TraceSource> traces;    // in the order of the command line

@@ -65,9 +65,9 @@ Status ReplaySession::take_words() {
     compared_.push_back({*std::move(plan), {}});
   }
   for (const std::string& text : request_.assertions) {
-    Result<Assertion> assertion = Assertion::parse(text, lineup_.names);
-    if (!assertion) return failure(ErrorKind::invalid, "--assert: " + assertion.error().text);
-    assertions_.push_back(*std::move(assertion));
+    const auto known =
+        check_assertion(text, lineup_.names, [](const MeasureName&) { return std::nullopt; });
+    if (!known) return failure(ErrorKind::invalid, "--assert: " + known.error().text);
   }
   return {};
 }
@@ -81,7 +81,9 @@ Result<ReplayReport> ReplaySession::run() {
     return std::unexpected(status.error());
   if (const Status status = compare_sweeps(report); !status)
     return std::unexpected(status.error());
-  check_assertions(report);
+  for (const std::string& text : request_.assertions)
+    report.assertions.push_back(*check_assertion(
+        text, lineup_.names, [&](const MeasureName& name) { return value(name); }));
   return report;
 }
 
@@ -224,13 +226,6 @@ std::optional<double> ReplaySession::value(const MeasureName& name) const {
   if (name.measure->closed_loop_only && !request_.settings.loop.enabled) return std::nullopt;
   return name.by_resource_hour ? weighted_by_resource_hour(*name.measure, executions)
                                : weighted_by_job(*name.measure, executions);
-}
-
-void ReplaySession::check_assertions(ReplayReport& report) const {
-  for (const Assertion& assertion : assertions_) {
-    const auto outcome = assertion.check([&](const MeasureName& name) { return value(name); });
-    report.assertions.push_back({assertion.text(), outcome.holds, outcome.left, outcome.right});
-  }
 }
 
 ReplayReport ReplaySession::empty_report() const {

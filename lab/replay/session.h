@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "lab/replay/assertion.h"
 #include "lab/replay/contest.h"
 #include "lab/replay/lineup.h"
 #include "lab/replay/recorded.h"
@@ -60,7 +59,6 @@ class ReplaySession {
   void enter_figures();
   Status take_results(ReplayReport& report) const;
   Status compare_sweeps(ReplayReport& report) const;
-  void check_assertions(ReplayReport& report) const;
   ReplayReport empty_report() const;
   // Why a policy cannot run; empty if it can.
   std::string why_not(std::size_t entrant) const;
@@ -73,7 +71,6 @@ class ReplaySession {
 
   ReplayRequest request_;
   Lineup lineup_;
-  std::vector<Assertion> assertions_;
   Recorded recorded_;
   Contest contest_;
   std::vector<std::size_t> places_;  // of the lineup's entrants

@@ -84,8 +84,9 @@ std::optional<double> more_than_controls(const SetResults& results, Resource res
   if (!verdict.ours_above || !verdict.controls_above) return std::nullopt;
   const ContenderResult* oracle = find(results, "static");
   if (oracle == nullptr) return std::nullopt;
-  const ReplayMeasures mean = mean_measures(sums_of(*oracle, resource));
-  const double oracle_share = mean.alloc_vs_static - mean.above_oracle;
+  const std::vector<ReplaySums> executions = sums_of(*oracle, resource);
+  const double oracle_share =
+      mean_of("alloc_vs_static", executions) - mean_of("above_oracle", executions);
   return (*verdict.ours_above - *verdict.controls_above) / (oracle_share + *verdict.controls_above);
 }
 

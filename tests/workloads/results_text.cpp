@@ -66,16 +66,17 @@ void policies(const SetResults& results, Resource resource, Out out) {
   for (const ContenderResult& result : results.shipped) {
     const std::vector<ReplaySums> executions = sums_of(result, resource);
     if (!measured(executions)) continue;
-    const ReplayMeasures mean = mean_measures(executions);
+    const auto mean = [&](std::string_view measure) { return mean_of(measure, executions); };
     const ReplaySums total = total_of(executions);
     const std::string harm =
         resource == Resource::cpu
             ? percent(total.throttled_seconds / total.seconds, 2)
             : fmt::format("{} ({})", total.would_oom, total.would_oom_working_set);
     fmt::format_to(out, "| {} | {} | {} | {} | {} | {} | {} | {} | {:.1f} |\n",
-                   result.contender.policy.name, percent(mean.alloc_vs_static),
-                   percent(mean.above_oracle), percent(mean.slack), percent(mean.samples_over, 2),
-                   percent(mean.windows_clean), percent(mean.overrun_area, 2), harm,
+                   result.contender.policy.name, percent(mean("alloc_vs_static")),
+                   percent(mean("above_oracle")), percent(mean("slack")),
+                   percent(mean("samples_over"), 2), percent(mean("windows_clean")),
+                   percent(mean("overrun_area"), 2), harm,
                    writes_of(executions) * 3600 / total.seconds);
   }
 }

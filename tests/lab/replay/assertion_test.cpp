@@ -18,20 +18,23 @@ const std::vector<std::string> kPolicies = {"phase", "vpa", "vpa-tuned", "hold:m
 // Values by "POLICY RESOURCE MEASURE", with " by hour" appended.
 using Known = std::map<std::string, double>;
 
-Assertion::Outcome check(const std::string& text, const Known& known = {}) {
-  const Result<Assertion> assertion = Assertion::parse(text, kPolicies);
-  REQUIRE_MESSAGE(assertion, text, ": ", (assertion ? "" : assertion.error().text));
-  CHECK(assertion->text() == text);
-  return assertion->check([&](const MeasureName& name) -> std::optional<double> {
-    std::string key = kPolicies[name.policy] + " " + to_string(name.resource) + " ";
-    key += std::string(name.measure->name) + (name.by_resource_hour ? " by hour" : "");
-    const auto found = known.find(key);
-    return found == known.end() ? std::nullopt : std::optional(found->second);
-  });
+AssertionReport check(const std::string& text, const Known& known = {}) {
+  const auto report =
+      check_assertion(text, kPolicies, [&](const MeasureName& name) -> std::optional<double> {
+        std::string key = kPolicies[name.policy] + " " + to_string(name.resource) + " ";
+        key += std::string(name.measure->name) + (name.by_resource_hour ? " by hour" : "");
+        const auto found = known.find(key);
+        return found == known.end() ? std::nullopt : std::optional(found->second);
+      });
+  REQUIRE_MESSAGE(report, text, ": ", (report ? "" : report.error().text));
+  CHECK(report->text == text);
+  return *report;
 }
 
+std::optional<double> nothing(const MeasureName&) { return std::nullopt; }
+
 std::string refusal(const std::string& text) {
-  const Result<Assertion> assertion = Assertion::parse(text, kPolicies);
+  const auto assertion = check_assertion(text, kPolicies, nothing);
   REQUIRE_MESSAGE(!assertion, text);
   CHECK(assertion.error().kind == ErrorKind::invalid);
   CHECK(assertion.error().text.find('\n') == std::string::npos);
@@ -107,7 +110,7 @@ TEST_CASE("would_oom is also a measure of CPU") {
 TEST_CASE("a policy with rails in a replay without rails is refused with the option") {
   const std::vector<std::string> bare = {"phase", "phase@0"};
   for (const char* text : {"phase+rails.cpu.slack < 1", "1 < phase+rails@0.memory.slack"}) {
-    const Result<Assertion> assertion = Assertion::parse(text, bare);
+    const auto assertion = check_assertion(text, bare, nothing);
     REQUIRE_FALSE(assertion);
     CHECK(has(assertion.error().text, "no policy in this replay has rails: give --rails"));
   }
