@@ -20,11 +20,11 @@ namespace {
 
 constexpr std::size_t kMostFitsKept = 64;
 
-// How far `next` looks: the window that policies are compared over (`replay --window`). A shorter
-// one would leave out phases that last some minutes, and over hours any phase follows any.
+// The horizon of `next`: the window over which `replay --window` compares policies. A shorter one
+// leaves out phases of some minutes. Over hours any phase follows any other.
 constexpr std::chrono::minutes kNextHorizon{10};
 
-// What `overhead` is about; one measurement in each step of it is kept.
+// The window of `overhead`, with one measurement per step.
 constexpr std::chrono::minutes kOverheadWindow{5};
 constexpr std::chrono::seconds kOverheadStep{10};
 
@@ -64,8 +64,8 @@ std::vector<const ContainerInfo*> infos_of(std::span<const ContainerView* const>
 
 }  // namespace
 
-// A container takes some 40 us in a list, and once a tick at most 20 more for what may follow (as
-// bench_fit has it); fewer than 5 in a status. One that is shown is looked for among all.
+// A container takes about 40 us in a list, at most 20 us more once per tick for its next phases
+// (bench_fit), and less than 5 us in a status. `show` searches all containers.
 const Answers::Share Answers::kStatusShare = {.containers = 65'536, .fewest = 8, .most = 256};
 const Answers::Share Answers::kListShare = {.containers = 8192, .fewest = 4, .most = 128};
 const Answers::Share Answers::kShowShare = {.containers = 256, .fewest = 1, .most = 256};
@@ -81,7 +81,6 @@ ContainerReport Answers::report(const ContainerView& view) const {
                          .cpu_cores = view.cpu_cores, .limits = view.sample.limits,
                          .original = view.original, .proposal = proposal_of(view),
                          .pinned = view.pin,
-                         .granted = view.granted,
                          .cpu_limit_around = view.cpu_limit_around,
                          .memory_limit_around = view.memory_limit_around,
                          .holding_cpu = view.cpu_holding, .holding_memory = view.memory_holding,
@@ -101,24 +100,25 @@ ContainerReport Answers::report(const ContainerView& view) const {
   report.gpu = view.sample.gpu;
   report.gpu_ids = agent_.gpu_usage().gpus_of(view.info.id);
   if (const PhaseEngine* engine = agent_.engine()) {
-    report.phases_seen.assign(engine->model().phases.size(), 0);
-    for (const auto& [phase, seconds] : view.seconds_in_phase)
-      if (phase >= 0) report.phases_seen.at(static_cast<std::size_t>(phase)) =
-          static_cast<std::uint64_t>(seconds / engine->model().step_seconds);
+    for (const auto& [phase, seconds] : view.seconds_in_phase) {
+      const auto steps = static_cast<std::uint64_t>(seconds / engine->model().step_seconds);
+      if (phase >= 0 && steps > 0) report.phases_seen.push_back({phase, steps});
+    }
   }
+  set_savings(report, view.granted);
   return report;
 }
 
 ContainerReport Answers::report_with_next(const ContainerView& view) {
-  ContainerReport told = report(view);
+  ContainerReport full = report(view);
   const std::uint64_t ticks = agent_.totals().ticks;
   if (std::exchange(next_of_ticks_, ticks) != ticks) next_.clear();
   const auto [next, added] = next_.try_emplace(view.info.id);
   if (added)
     if (const auto forecast = agent_.pipeline().forecast(view.info.id, kNextHorizon))
-      next->second = told_next(*forecast);
-  told.next = next->second;
-  return told;
+      next->second = next_phases(*forecast);
+  full.next = next->second;
+  return full;
 }
 
 void Answers::measure_overhead() {
@@ -208,16 +208,16 @@ StatusReport Answers::status() const {
   return status;
 }
 
-Result<const ContainerView*> Answers::container(const Request& request) const {
+Result<const ContainerView*> Answers::container(const std::string& name) const {
   const std::vector<const ContainerView*> views = agent_.pipeline().containers();
-  const Result<std::size_t> index = find_container(infos_of(views), *request.text("container"));
+  const Result<std::size_t> index = find_container(infos_of(views), name);
   if (!index) return std::unexpected(index.error());
   return views[*index];
 }
 
-Result<Answers::Asked> Answers::asked_about(const Request& request) const {
-  const auto view = container(request);
-  Asked asked{.text = *request.text("container")};
+Result<Answers::Asked> Answers::asked_about(const std::string& name) const {
+  const auto view = container(name);
+  Asked asked{.text = name};
   if (view) {
     asked.container = (*view)->info;
     asked.subject.id = (*view)->info.id;
@@ -249,7 +249,7 @@ Status Answers::find_asked(Store& store, Asked& asked) {
   return {};
 }
 
-nlohmann::json Answers::told(const Store& store, nlohmann::json reply) {
+nlohmann::json Answers::with_unreadable(const Store& store, nlohmann::json reply) {
   if (store.unreadable()) reply["unreadable"] = printable(*store.unreadable());
   return reply;
 }
@@ -263,8 +263,8 @@ nlohmann::json Answers::no_store(const char* verb) const {
                               : off->detail + "); mend that, then restart the daemon"));
 }
 
-// Nobody can use up what others may ask. What answers took makes no room for more of them: a new
-// second begins only when the loop came to what was due meanwhile, the heartbeat among it.
+// Each user has a limit of its own. A new second begins only after the loop has handled all due
+// work, including the heartbeat, so that the time of answers makes no room for more of them.
 std::optional<nlohmann::json> Answers::refusal(Verb verb, const Peer& peer, const Share& share,
                                                std::size_t containers) {
   const MonotonicTime now = clock_.monotonic_now();
@@ -277,51 +277,42 @@ std::optional<nlohmann::json> Answers::refusal(Verb verb, const Peer& peer, cons
   const std::size_t weight = std::max(containers, share.containers / share.most);
   std::size_t& asked = asked_[{verb, peer.uid}];
   if (asked + weight > std::max(share.containers, share.fewest * weight))
-    return error_reply(Exit::failure, std::string(to_string(verb)) + ": user " +
-                                          std::to_string(peer.uid) + " was answered as much as "
-                                          "one is within a second; ask again in a second");
+    return error_reply(Exit::failure, std::string(to_string(verb)) +
+                                          ": rate limit exceeded for uid " +
+                                          std::to_string(peer.uid) + "; retry in 1 s");
   asked += weight;
   return std::nullopt;
 }
 
-void Answers::answer(const Request& request, const Peer& peer, Respond respond) {
-  const auto containers = [this] { return agent_.pipeline().containers().size(); };
-  switch (request.verb) {
-    case Verb::status:
-      if (auto why = refusal(request.verb, peer, kStatusShare, containers()))
-        return respond(*std::move(why));
-      return respond(ok_reply(to_json(status())));
-    case Verb::list: {
-      if (auto why = refusal(request.verb, peer, kListShare, containers()))
-        return respond(*std::move(why));
-      std::vector<ContainerReport> told;
-      for (const ContainerView* view : agent_.pipeline().containers())
-        told.push_back(report_with_next(*view));
-      return respond(list_reply(told));
-    }
-    case Verb::show: {
-      if (auto why = refusal(request.verb, peer, kShowShare, 1)) return respond(*std::move(why));
-      const auto view = container(request);
-      if (!view) return respond(error_reply(view.error()));
-      nlohmann::json shown = to_json(report_with_next(**view));
-      shown["bursts"] = agent_.bursts(**view);
-      return respond(ok_reply(std::move(shown)));
-    }
-    case Verb::explain: return explain(request, std::move(respond));
-    case Verb::history: return history(request, std::move(respond));
-    case Verb::events: return events(request, std::move(respond));
-    case Verb::records: return records(request, std::move(respond));
-    case Verb::table: return table(request, std::move(respond));
-    case Verb::learned: return learned(request, peer, std::move(respond));
-    case Verb::fit: return respond(fit(request, peer));
-    case Verb::mode: case Verb::pause: case Verb::resume: case Verb::restore: case Verb::model:
-    case Verb::pin:
-      return act(request, std::move(respond));
-    case Verb::config: return respond(config());
-  }
+void Answers::answer(const Request& request, const Peer& peer, const Respond& respond) {
+  std::visit([&](const auto& one) { answer(one, peer, respond); }, request);
 }
 
-void Answers::learned(const Request& request, const Peer& peer, Respond respond) {
+void Answers::answer(const StatusRequest&, const Peer& peer, const Respond& respond) {
+  const std::size_t count = agent_.pipeline().containers().size();
+  if (auto why = refusal(Verb::status, peer, kStatusShare, count)) return respond(*std::move(why));
+  respond(to_json(status()));
+}
+
+void Answers::answer(const ListRequest&, const Peer& peer, const Respond& respond) {
+  const auto views = agent_.pipeline().containers();
+  if (auto why = refusal(Verb::list, peer, kListShare, views.size()))
+    return respond(*std::move(why));
+  ListReply reply;
+  for (const ContainerView* view : views) reply.containers.push_back(report_with_next(*view));
+  respond(to_json(reply));
+}
+
+void Answers::answer(const ShowRequest& request, const Peer& peer, const Respond& respond) {
+  if (auto why = refusal(Verb::show, peer, kShowShare, 1)) return respond(*std::move(why));
+  const auto view = container(request.container);
+  if (!view) return respond(error_reply(view.error()));
+  nlohmann::json shown = to_json(report_with_next(**view));
+  shown["bursts"] = agent_.bursts(**view);
+  respond(ok_reply(std::move(shown)));
+}
+
+void Answers::answer(const LearnedRequest& request, const Peer& peer, const Respond& respond) {
   const auto reply = [policy = agent_.config().policy, host = agent_.host()](
                          const std::string& name, nlohmann::json known) {
     return ok_reply({{"name", escape_name(name)}, {"policy", policy},
@@ -329,21 +320,21 @@ void Answers::learned(const Request& request, const Peer& peer, Respond respond)
                                {"memory_bytes", host.memory.value}}},
                      {"learned", std::move(known)}});
   };
-  if (const auto image = request.text("image")) {
-    const std::string name = unescape_name(*image);
+  if (request.image) {
+    const std::string name = unescape_name(*request.image);
     const auto live = static_cast<std::size_t>(std::ranges::count_if(
         agent_.pipeline().containers(),
         [&](const ContainerView* view) { return image_of(view->info) == name; }));
     if (live > kMostLearned)
-      return respond(error_reply(Exit::failure, "learned: more containers of the image '" +
-                                                    escape_name(name) + "' run than are added up "
-                                                    "at once, " + std::to_string(kMostLearned) +
-                                                    "; ask for one of them"));
-    if (auto why = refusal(request.verb, peer, kLearnedShare, live))
+      return respond(error_reply(Exit::failure, "learned: more than " +
+                                                    std::to_string(kMostLearned) +
+                                                    " containers of the image '" +
+                                                    escape_name(name) +
+                                                    "' run; name one of them"));
+    if (auto why = refusal(Verb::learned, peer, kLearnedShare, live))
       return respond(*std::move(why));
-    // A refused query drops `respond`, and the client is told that there was no answer.
-    (void)agent_.ask_learned(name, [reply, name, respond = std::move(respond)](
-                                       nlohmann::json known) {
+    // A refused query drops `respond`, and the client gets an error.
+    (void)agent_.ask_learned(name, [reply, name, respond](nlohmann::json known) {
       if (known.is_null())
         return respond(error_reply(Exit::no_container, "nothing was learned of an image '" +
                                                            escape_name(name) + "'"));
@@ -351,8 +342,8 @@ void Answers::learned(const Request& request, const Peer& peer, Respond respond)
     });
     return;
   }
-  if (auto why = refusal(request.verb, peer, kLearnedShare, 1)) return respond(*std::move(why));
-  const auto view = container(request);
+  if (auto why = refusal(Verb::learned, peer, kLearnedShare, 1)) return respond(*std::move(why));
+  const auto view = container(*request.container);
   if (!view) return respond(error_reply(view.error()));
   respond(reply((*view)->info.name, agent_.learned(**view)));
 }
@@ -361,7 +352,7 @@ const std::vector<KnownContainer>& Answers::known(std::chrono::seconds duration)
   const auto [found, added] = known_.try_emplace(duration);
   if (!added) return found->second;
   for (const ContainerView* view : agent_.pipeline().containers()) {
-    if (view->inside) continue;  // what that needs is needed by the one it lies in
+    if (view->inside) continue;  // its need is part of the container around it
     found->second.push_back({.name = view->info.name,
                              .forecast = agent_.pipeline().forecast(view->info.id, duration),
                              .original = view->original,
@@ -372,12 +363,16 @@ const std::vector<KnownContainer>& Answers::known(std::chrono::seconds duration)
   return found->second;
 }
 
-nlohmann::json Answers::fit(const Request& request, const Peer& peer) {
+void Answers::answer(const FitRequest& request, const Peer& peer, const Respond& respond) {
+  respond(fit(request, peer));
+}
+
+nlohmann::json Answers::fit(const FitRequest& request, const Peer& peer) {
   const FitQuestion question{
-      .cpu_cores = *request.number("cpus"),
-      .memory_bytes = *request.number("memory_mib") * static_cast<double>(kMiB),
-      .duration = std::chrono::seconds(static_cast<std::int64_t>(*request.number("seconds"))),
-      .risk = request.number("risk").value_or(FitQuestion{}.risk)};
+      .cpu_cores = request.cpus,
+      .memory_bytes = request.memory_mib * static_cast<double>(kMiB),
+      .duration = std::chrono::seconds(request.seconds),
+      .risk = request.risk.value_or(FitQuestion{}.risk)};
   if (question.duration > kLongestFit || question.risk > 1)
     return error_reply(Exit::usage, "fit: at most 30 days, and a risk of at most 1");
   const MonotonicTime tick = agent_.last_tick();
@@ -385,9 +380,9 @@ nlohmann::json Answers::fit(const Request& request, const Peer& peer) {
     fits_.clear();
     known_.clear();
   }
-  const std::string words = request.args.dump();
+  const std::string words = encode_arguments(request);
   if (const auto same = fits_.find(words); same != fits_.end()) return same->second;
-  if (auto why = refusal(request.verb, peer, kFitShare, agent_.pipeline().containers().size()))
+  if (auto why = refusal(Verb::fit, peer, kFitShare, agent_.pipeline().containers().size()))
     return *std::move(why);
   const FitHost host{.capacity = agent_.host(),
                      .outside_cpu_cores = agent_.outside().cpu_cores(1 - question.risk),

@@ -1,4 +1,4 @@
-// Answers out of the history: samples, who was recorded, tables as they are.
+// Answers from the history: samples, recorded containers, tables.
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -7,24 +7,23 @@
 
 namespace cgphase {
 
-void Answers::history(const Request& request, Respond respond) {
+void Answers::answer(const HistoryRequest& request, const Peer&, const Respond& respond) {
   if (agent_.store() == nullptr) return respond(no_store("history"));
-  const bool by_record = request.args.contains("record");
-  if (by_record && request.flag("rows")) return record_rows(request, std::move(respond));
-  if (by_record) return full_history(request, CgroupId{}, std::move(respond));
-  if (request.flag("full")) {
-    const auto view = container(request);
+  if (request.record && request.rows) return record_rows(request, respond);
+  if (request.record) return full_history(request, CgroupId{}, respond);
+  if (request.full) {
+    const auto view = container(*request.container);
     if (!view) return respond(error_reply(view.error()));
-    return full_history(request, (*view)->info.id, std::move(respond));
+    return full_history(request, (*view)->info.id, respond);
   }
-  Result<Asked> asked = asked_about(request);
+  Result<Asked> asked = asked_about(*request.container);
   if (!asked) return respond(error_reply(asked.error()));
-  const WallTime until = request.time("until_seconds").value_or(clock_.wall_now());
-  const WallTime from = request.time("from_seconds").value_or(until - std::chrono::minutes(10));
-  const int limit = request.count("limit", kHistoryRows, kMostHistoryRows);
-  // A refused question drops `respond`, and the client is told that there was no answer.
+  const WallTime until = time_of(request.until_seconds).value_or(clock_.wall_now());
+  const WallTime from = time_of(request.from_seconds).value_or(until - std::chrono::minutes(10));
+  const int limit = bounded(request.limit, kHistoryRows, kMostHistoryRows);
+  // A refused question drops `respond`, and the client gets an error.
   (void)agent_.store()->ask([asked = *std::move(asked), from, until, limit,
-                             respond = std::move(respond)](Store& store) mutable {
+                             respond](Store& store) mutable {
     if (const Status found = find_asked(store, asked); !found)
       return respond(error_reply(found.error()));
     const auto runs = store.runs(asked.subject, from, until);
@@ -35,18 +34,17 @@ void Answers::history(const Request& request, Respond respond) {
       if (!read) return respond(error_reply(read.error()));
       points = *std::move(read);
     }
-    respond(told(store, history_of_name(asked.container, *runs, points, asked.gone())));
+    respond(with_unreadable(store, history_of_name(asked.container, *runs, points, asked.gone())));
   });
 }
 
-// The points of one record of any boot in the form of those of a container that lives.
-void Answers::record_rows(const Request& request, Respond respond) {
-  const WallTime from = request.time("from_seconds").value_or(WallTime{});
-  const WallTime until = request.time("until_seconds").value_or(clock_.wall_now());
-  const int limit = request.count("limit", kHistoryRows, kMostHistoryRows);
-  const auto record = static_cast<std::int64_t>(*request.number("record"));
-  (void)agent_.store()->ask([record, from, until, limit,
-                             respond = std::move(respond)](Store& store) {
+// Sends the points of one record of any boot, as for a live container.
+void Answers::record_rows(const HistoryRequest& request, const Respond& respond) {
+  const WallTime from = time_of(request.from_seconds).value_or(WallTime{});
+  const WallTime until = time_of(request.until_seconds).value_or(clock_.wall_now());
+  const int limit = bounded(request.limit, kHistoryRows, kMostHistoryRows);
+  const std::int64_t record = *request.record;
+  (void)agent_.store()->ask([record, from, until, limit, respond](Store& store) {
     const auto run = store.records(record - 1, 1);
     if (!run) return respond(error_reply(run.error()));
     if (run->empty() || run->front().record != record)
@@ -54,45 +52,45 @@ void Answers::record_rows(const Request& request, Respond respond) {
                                  "no record " + std::to_string(record) + " in the history"));
     const auto points = store.history_of(record, from, until, limit);
     if (!points) return respond(error_reply(points.error()));
-    respond(told(store, history_of_record(run->front(), *points)));
+    respond(with_unreadable(store, history_of_record(run->front(), *points)));
   });
 }
 
-// A page of one record of any boot, or of a container that lives.
-void Answers::full_history(const Request& request, CgroupId id, Respond respond) {
-  const WallTime from = request.time("from_seconds").value_or(WallTime{});
-  const WallTime until = request.time("until_seconds").value_or(clock_.wall_now());
-  const int limit = request.count("limit", kHistoryPagePoints, kHistoryPagePoints);
-  const std::optional<double> record = request.number("record");
-  (void)agent_.store()->ask([record, id, from, until, limit,
-                               respond = std::move(respond)](Store& store) {
+// Sends a page of one record of any boot, or of a live container.
+void Answers::full_history(const HistoryRequest& request, CgroupId id, const Respond& respond) {
+  const WallTime from = time_of(request.from_seconds).value_or(WallTime{});
+  const WallTime until = time_of(request.until_seconds).value_or(clock_.wall_now());
+  const int limit = bounded(request.limit, kHistoryPagePoints, kHistoryPagePoints);
+  const std::optional<std::int64_t> record = request.record;
+  (void)agent_.store()->ask([record, id, from, until, limit, respond](Store& store) {
     const auto points =
-        record ? store.history_of(static_cast<std::int64_t>(*record), from, until, limit)
+        record ? store.history_of(*record, from, until, limit)
                : store.history(id, from, until, limit);
-    respond(points ? told(store, ok_reply(history_page(*points))) : error_reply(points.error()));
+    respond(points ? with_unreadable(store, ok_reply(history_page(*points)))
+                   : error_reply(points.error()));
   });
 }
 
-void Answers::records(const Request& request, Respond respond) {
+void Answers::answer(const RecordsRequest& request, const Peer&, const Respond& respond) {
   if (agent_.store() == nullptr) return respond(no_store("records"));
-  const auto after = static_cast<std::int64_t>(request.number("after").value_or(0));
-  (void)agent_.store()->ask([after, respond = std::move(respond)](Store& store) {
+  const std::int64_t after = request.after.value_or(0);
+  (void)agent_.store()->ask([after, respond](Store& store) {
     const auto found = store.records(after, kRecordsPage);
     if (!found) return respond(error_reply(found.error()));
     std::vector<RecordEntry> entries;
     for (const StoredRecord& record : *found)
       entries.push_back({record.record, record.stored.container, record.stored.first_seen});
-    respond(told(store, ok_reply(records_page(entries))));
+    respond(with_unreadable(store, ok_reply(records_page(entries))));
   });
 }
 
-void Answers::table(const Request& request, Respond respond) {
+void Answers::answer(const TableRequest& request, const Peer&, const Respond& respond) {
   if (agent_.store() == nullptr) return respond(no_store("table"));
-  const auto after = static_cast<std::int64_t>(request.number("after").value_or(0));
-  (void)agent_.store()->ask([name = *request.text("name"), after,
-                               respond = std::move(respond)](Store& store) {
+  const std::int64_t after = request.after.value_or(0);
+  (void)agent_.store()->ask([name = request.name, after, respond](Store& store) {
     const auto page = store.table_page(name, after);
-    respond(page ? told(store, ok_reply(table_reply(*page))) : error_reply(page.error()));
+    respond(page ? with_unreadable(store, ok_reply(table_reply(*page)))
+                 : error_reply(page.error()));
   });
 }
 

@@ -1,4 +1,4 @@
-// Answers out of the journal: explain and events.
+// Answers from the journal: explain and events.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -17,7 +17,7 @@ void keep_newest_events(std::vector<JournalEvent>& events, std::size_t limit) {
   if (events.size() > limit) events.resize(limit);
 }
 
-// What tells that two are the same, one from memory and one from the file.
+// Identifies an event, so that one from memory and one from the file are the same.
 std::tuple<CgroupId, std::uint64_t, int> key_of(const JournalEvent& event) {
   if (const auto* const outcome = std::get_if<JournalOutcome>(&event.what))
     return {outcome->outcome.container, outcome->outcome.decision_id,
@@ -39,10 +39,10 @@ bool within(const EventSpan& span, WallTime time) {
 
 }  // namespace
 
-void Answers::explain(const Request& request, Respond respond) {
-  Result<Asked> asked = asked_about(request);
+void Answers::answer(const ExplainRequest& request, const Peer&, const Respond& respond) {
+  Result<Asked> asked = asked_about(request.container);
   if (!asked) return respond(error_reply(asked.error()));
-  ExplainReport explained{.now = {}, .at = request.time("at_seconds"), .gone = asked->gone()};
+  ExplainReport explained{.now = {}, .at = time_of(request.at_seconds), .gone = asked->gone()};
   explained.kill_switch = agent_.kill_switch();
   if (!asked->gone()) {
     const ContainerView& view = *agent_.pipeline().find(asked->subject.id);
@@ -52,16 +52,16 @@ void Answers::explain(const Request& request, Respond respond) {
   }
   const WallTime until = explained.at.value_or(clock_.wall_now());
   if (agent_.store() == nullptr) return respond(explain_from_memory(std::move(explained), until));
-  // A refused question drops `respond`, and the client is told that there was no answer.
-  (void)agent_.store()->ask([explained = std::move(explained), until, asked = *std::move(asked),
-                             respond = std::move(respond)](Store& store) mutable {
+  // A refused question drops `respond`, and the client gets an error.
+  (void)agent_.store()->ask([explained = std::move(explained), until,
+                             asked = *std::move(asked), respond](Store& store) mutable {
     if (const Status found = find_asked(store, asked); !found)
       return respond(error_reply(found.error()));
     if (asked.gone()) explained.now.container = asked.container;
     auto entries = store.entries(asked.subject, until, kExplainDecisions);
     if (!entries) return respond(error_reply(entries.error()));
     explained.decisions = *std::move(entries);
-    respond(told(store, ok_reply(to_json(explained))));
+    respond(with_unreadable(store, to_json(explained)));
   });
 }
 
@@ -77,10 +77,11 @@ nlohmann::json Answers::explain_from_memory(ExplainReport explained, WallTime un
       if (outcome.outcome.decision_id == one->decision.decision_id)
         (outcome.outcome.kind == OutcomeKind::written ? entry.written : entry.end) = outcome;
   }
-  return ok_reply(to_json(explained));
+  return to_json(explained);
 }
 
-// What the file cannot have yet or, where writing fails, may not have; of one container, or of all.
+// Returns events that the file does not have yet; with `all`, every recent event, because writing
+// fails. `only` selects one container.
 std::vector<JournalEvent> Answers::events_in_memory(std::optional<CgroupId> only,
                                                     const EventSpan& span, bool all) const {
   std::vector<JournalEvent> events;
@@ -90,7 +91,7 @@ std::vector<JournalEvent> Answers::events_in_memory(std::optional<CgroupId> only
     const auto later = static_cast<std::int64_t>(events.size());
     events.push_back({view != nullptr ? view->info.name : "(gone)", entry,
                       {entry.time.time_since_epoch().count(), table,
-                       INT64_MAX / 2 + later}});  // behind all rows of the file
+                       INT64_MAX / 2 + later}});  // after all rows of the file
   };
   constexpr int kDecisions = 0, kOutcomes = 2;
   const auto take_decisions = [&](const auto& entries) {
@@ -109,10 +110,10 @@ std::vector<JournalEvent> Answers::events_in_memory(std::optional<CgroupId> only
   return events;
 }
 
-void Answers::events(const Request& request, Respond respond) {
+void Answers::answer(const EventsRequest& request, const Peer&, const Respond& respond) {
   std::optional<Asked> asked;
-  if (request.text("container")) {
-    Result<Asked> found = asked_about(request);
+  if (request.container) {
+    Result<Asked> found = asked_about(*request.container);
     if (!found) return respond(error_reply(found.error()));
     asked = *std::move(found);
   }
@@ -129,9 +130,9 @@ void Answers::events(const Request& request, Respond respond) {
     keep_newest_events(newest, limit);
     return respond(events_page(newest, false));
   }
-  // A refused question drops `respond`, and the client is told that there was no answer.
+  // A refused question drops `respond`, and the client gets an error.
   (void)store->ask([asked = std::move(asked), span, limit, newest = std::move(newest),
-                    respond = std::move(respond)](Store& stored) mutable {
+                    respond](Store& stored) mutable {
     if (asked)
       if (const Status found = find_asked(stored, *asked); !found)
         return respond(error_reply(found.error()));
@@ -141,7 +142,7 @@ void Answers::events(const Request& request, Respond respond) {
     const bool more = events->size() == limit;
     add_missing(*events, std::move(newest));
     keep_newest_events(*events, limit);
-    respond(told(stored, events_page(*events, more)));
+    respond(with_unreadable(stored, events_page(*events, more)));
   });
 }
 

@@ -1,4 +1,4 @@
-// The verbs that act: mode, pause, resume, restore; and where each mode comes from.
+// Answers of mode, pause, resume, restore and model, and the origin of each mode.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -13,9 +13,9 @@
 namespace cgphase {
 namespace {
 
-constexpr const char* kDefaultWord = "default";  // of the verb: as the configuration says
+constexpr const char* kDefaultWord = "default";  // argument of `mode`: use the configuration
 constexpr const char* kUntilRestart = "--until-restart";
-constexpr std::size_t kMostCapped = 8;  // containers that an answer names
+constexpr std::size_t kMostCapped = 8;  // containers in an answer
 
 std::string knobs_text(const LimitWriter::RestoreReport& restored) {
   return std::to_string(restored.restored) + " knobs written back, " +
@@ -23,7 +23,7 @@ std::string knobs_text(const LimitWriter::RestoreReport& restored) {
          std::to_string(restored.gone) + " gone with their cgroups";
 }
 
-// Nothing where no limit was changed.
+// Empty if no limit was changed.
 std::vector<std::string> changes_of(const LimitWriter::RestoreReport& restored) {
   if (restored.restored + restored.foreign + restored.gone == 0) return {};
   return {knobs_text(restored)};
@@ -47,7 +47,7 @@ const char* word_of(const std::optional<TimedMode>& asked) {
   return asked ? to_string(asked->mode) : kDefaultWord;
 }
 
-// The command that sets `before` again, for a container if one is named.
+// Returns the command that sets a mode again, for a container if one is named.
 std::string mode_command(const char* mode, bool until_restart, const std::string& container) {
   std::vector<std::string_view> words = {"cgphase", "mode", mode};
   if (!container.empty()) words.push_back(container);
@@ -55,7 +55,7 @@ std::string mode_command(const char* mode, bool until_restart, const std::string
   return shell_command(words);
 }
 
-// Which limits a container lacks, so that they stay as they are.
+// Returns the limits that a container lacks. cgphase does not set those.
 std::string lacks(const Limits& original) {
   const bool cpu = original.cpu_cores().has_value();
   const bool memory = original.memory_bytes().has_value();
@@ -65,39 +65,50 @@ std::string lacks(const Limits& original) {
 
 }  // namespace
 
-void Answers::act(const Request& request, Respond respond) {
-  nlohmann::json reply = acted(request);
-  const bool is_saved = request.verb != Verb::pin && request.verb != Verb::model;
-  if (!is_saved || reply.contains("error")) return respond(std::move(reply));
-  agent_.after_save([reply = std::move(reply), respond = std::move(respond)](
-                        const std::string& error) mutable {
+void Answers::respond_saved(nlohmann::json reply, const Respond& respond) {
+  if (reply.contains("error")) return respond(std::move(reply));
+  agent_.after_save([reply = std::move(reply), respond](const std::string& error) mutable {
     if (!error.empty())
       reply["changes"].push_back(printable("not saved yet, so it may end with cgphased: " + error));
     respond(std::move(reply));
   });
 }
 
-nlohmann::json Answers::acted(const Request& request) {
-  if (request.verb == Verb::mode) return set_mode(request);
-  if (request.verb == Verb::restore) return restore(request);
-  if (request.verb == Verb::pin) return pin(request);
-  if (request.verb != Verb::model) return pause(request);
-  const Result<std::string> taken = facts_.take_model();
-  if (!taken) return error_reply(taken.error());
-  return ok_reply(to_json(ActionReport{.done = *taken, .undo = {}, .changes = {},
-                                       .failures = {}}));
+void Answers::answer(const SetModeRequest& request, const Peer&, const Respond& respond) {
+  respond_saved(set_mode(request), respond);
 }
 
-nlohmann::json Answers::pause(const Request& request) {
-  const auto view = container(request);
+void Answers::answer(const PauseRequest& request, const Peer&, const Respond& respond) {
+  respond_saved(set_paused(request.container, true), respond);
+}
+
+void Answers::answer(const ResumeRequest& request, const Peer&, const Respond& respond) {
+  respond_saved(set_paused(request.container, false), respond);
+}
+
+void Answers::answer(const RestoreRequest& request, const Peer&, const Respond& respond) {
+  respond_saved(request.all ? restore_all() : restore(*request.container), respond);
+}
+
+void Answers::answer(const PinRequest& request, const Peer&, const Respond& respond) {
+  respond(pin(request));
+}
+
+void Answers::answer(const ModelRequest&, const Peer&, const Respond& respond) {
+  const Result<std::string> taken = facts_.take_model();
+  if (!taken) return respond(error_reply(taken.error()));
+  respond(to_json(ActionReport{.done = *taken, .undo = {}, .changes = {}, .failures = {}}));
+}
+
+nlohmann::json Answers::set_paused(const std::string& container_name, bool pause) {
+  const auto view = container(container_name);
   if (!view) return error_reply(view.error());
-  const bool pause = request.verb == Verb::pause;
   const std::string name = escape_name((*view)->info.name);
   const bool before = agent_.overrides().paused((*view)->info);
   auto restored = agent_.set_paused((*view)->info.id, pause);
   std::vector<std::string> changes = changes_of(restored);
   if (!pause && (*view)->pin.any()) changes.push_back(still_pinned(**view));
-  return ok_reply(to_json(ActionReport{
+  return to_json(ActionReport{
       .done = (pause ? name + " is left alone until it is resumed"
                      : name + " is managed again as the configuration says") +
               others_of_name((*view)->info),
@@ -105,7 +116,7 @@ nlohmann::json Answers::pause(const Request& request) {
                               : shell_command({"cgphase", pause ? "resume" : "pause",
                                                found_by(**view)}),
       .changes = std::move(changes),
-      .failures = std::move(restored.failures)}));
+      .failures = std::move(restored.failures)});
 }
 
 std::string Answers::still_pinned(const ContainerView& view) const {
@@ -124,7 +135,7 @@ std::vector<std::string> Answers::obstacles(const ContainerView& view, Mode mode
     found.push_back("the container is paused; resume it: " +
                     shell_command({"cgphase", "resume", by}));
   if (agent_.overrides().ceiling() < mode)
-    found.push_back("`cgphase mode observe` holds every container of this host; end that: " +
+    found.push_back("`cgphase mode observe` applies to every container of this host; end that: " +
                     shell_command({"cgphase", "mode", kDefaultWord}));
   if (const std::string& owner = agent_.hands_off(view.info); !owner.empty())
     found.push_back("cgphase never changes this container: " + owner);
@@ -152,10 +163,10 @@ std::vector<std::string> Answers::capped_text() const {
   return lines;
 }
 
-nlohmann::json Answers::set_mode(const Request& request) {
-  const std::string word = *request.text("mode");
+nlohmann::json Answers::set_mode(const SetModeRequest& request) {
+  const std::string& word = request.mode;
   const std::optional<Mode> mode = parse_mode(word);
-  const bool until_restart = request.flag("until_restart");
+  const bool until_restart = request.until_restart;
   if (!mode && word != kDefaultWord)
     return error_reply(Exit::usage, "mode: '" + escape_name(word.substr(0, 64)) +
                                         "' is not observe, advise, enforce or default");
@@ -168,8 +179,8 @@ nlohmann::json Answers::set_mode(const Request& request) {
   if (above && !agent_.may_write())
     return error_reply(Exit::invalid, "mode: cgphase cannot write limits on this host; run "
                                       "`cgphase doctor` to see what is missing");
-  return request.text("container") ? set_own_mode(request, mode, until_restart)
-                                   : set_host_mode(mode, until_restart);
+  return request.container ? set_own_mode(*request.container, mode, until_restart)
+                           : set_host_mode(mode, until_restart);
 }
 
 nlohmann::json Answers::set_host_mode(std::optional<Mode> mode, bool until_restart) {
@@ -197,25 +208,25 @@ nlohmann::json Answers::set_host_mode(std::optional<Mode> mode, bool until_resta
       request.in_force())); };
   const bool same = word(before) == word(after) && !lost &&
                     before.until_restart.has_value() == after.until_restart.has_value();
-  // Where both mean the same, the word that says what is in force then.
+  // If the default is enforce, the undo names the mode that is then in force.
   const bool enforces = !before.in_force() && agent_.configured_mode() == Mode::enforce;
   if (!same)
     action.undo = mode_command(enforces ? to_string(Mode::enforce) : word_of(before.in_force()),
                                before.until_restart.has_value(), "");
-  return ok_reply(to_json(action));
+  return to_json(action);
 }
 
-nlohmann::json Answers::set_own_mode(const Request& request, std::optional<Mode> mode,
-                                     bool until_restart) {
-  const auto view = container(request);
+nlohmann::json Answers::set_own_mode(const std::string& container_name,
+                                     std::optional<Mode> mode, bool until_restart) {
+  const auto view = container(container_name);
   if (!view) {
-    // A mode also lasts for a container that does not run now.
-    const std::string name = escape_name(unescape_name(*request.text("container")));
+    // A mode is also kept for a container that does not run now.
+    const std::string name = escape_name(unescape_name(container_name));
     if (mode || view.error().kind != ErrorKind::not_found || agent_.forget_modes(name) == 0)
       return error_reply(view.error());
-    return ok_reply(to_json(ActionReport{
+    return to_json(ActionReport{
         .done = name + ": as the configuration says, once it runs again", .undo = {},
-        .changes = {}, .failures = {}}));
+        .changes = {}, .failures = {}});
   }
   const ContainerInfo info = (*view)->info;
   if (const std::string& owner = agent_.hands_off(info); mode == Mode::enforce && !owner.empty())
@@ -242,10 +253,10 @@ nlohmann::json Answers::set_own_mode(const Request& request, std::optional<Mode>
   if (std::string_view(word_of(before)) != word_of(agent_.overrides().own_mode(info)) ||
       was_until_restart != is_until_restart)
     action.undo = mode_command(word_of(before), was_until_restart, by);
-  return ok_reply(to_json(action));
+  return to_json(action);
 }
 
-// The second attempt says what could not be restored in the end.
+// Only failures of the second attempt are final.
 nlohmann::json Answers::restore_all() {
   nlohmann::json reply = set_host_mode(Mode::observe, false);
   const LimitWriter::RestoreReport rest = agent_.restore_all();
@@ -261,9 +272,8 @@ nlohmann::json Answers::restore_all() {
   return reply;
 }
 
-nlohmann::json Answers::restore(const Request& request) {
-  if (request.flag("all")) return restore_all();
-  const auto view = container(request);
+nlohmann::json Answers::restore(const std::string& container_name) {
+  const auto view = container(container_name);
   if (!view) return error_reply(view.error());
   const std::string name = escape_name((*view)->info.name);
   const CgroupId id = (*view)->info.id;
@@ -277,10 +287,10 @@ nlohmann::json Answers::restore(const Request& request) {
                       .undo = {}, .changes = {knobs_text(restored)}, .failures = rest.failures};
   action.done += others_of_name((*view)->info);
   if (!before) action.undo = shell_command({"cgphase", "resume", found_by(**view)});
-  return ok_reply(to_json(action));
+  return to_json(action);
 }
 
-nlohmann::json Answers::config() const {
+void Answers::answer(const ConfigRequest&, const Peer&, const Respond& respond) {
   nlohmann::json rows = nlohmann::json::array(), modes = nlohmann::json::array();
   const ModeRequest& host = agent_.overrides().table().host();
   for (const ConfigValue& row : config_rows(agent_.config())) {
@@ -294,7 +304,7 @@ nlohmann::json Answers::config() const {
     if (const auto& asked = hold.mode.in_force())
       modes.push_back({{"key", "mode of " + name}, {"value", to_string(asked->mode)},
                        {"origin", origin_text(*asked, hold.mode.until_restart.has_value())}});
-  return ok_reply({{"config", std::move(rows)}, {"modes", std::move(modes)}});
+  respond(ok_reply({{"config", std::move(rows)}, {"modes", std::move(modes)}}));
 }
 
 }  // namespace cgphase

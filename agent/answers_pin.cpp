@@ -1,4 +1,4 @@
-// The verb `pin`.
+// Answers of pin.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace cgphase {
 namespace {
 
-// Zero: as the policy has it.
+// 0 removes a pin.
 Pin asked_of(const std::optional<double>& cpus, const std::optional<double>& mib, Pin pin) {
   if (cpus) pin.cpu = *cpus > 0 ? std::optional(Cores{*cpus}) : std::nullopt;
   if (!mib) return pin;
@@ -21,7 +21,7 @@ Pin asked_of(const std::optional<double>& cpus, const std::optional<double>& mib
   return pin;
 }
 
-// Why that is no limit for it; empty where it is one. Nothing is given beyond what it came with.
+// Returns why the pin is refused, else empty. A pin never exceeds the original limits.
 std::string pin_refusal(const Pin& asked, const Limits& original) {
   const auto cores = original.cpu_cores();
   const auto bytes = original.memory_bytes();
@@ -37,14 +37,14 @@ std::string pin_refusal(const Pin& asked, const Limits& original) {
 
 }  // namespace
 
-nlohmann::json Answers::pin(const Request& request) {
-  const auto view = container(request);
+nlohmann::json Answers::pin(const PinRequest& request) {
+  const auto view = container(request.container);
   if (!view) return error_reply(view.error());
   const ContainerInfo& info = (*view)->info;
   const std::string name = escape_name(info.name), by = found_by(**view);
-  const auto cpus = request.number("cpus"), mib = request.number("memory_mib");
+  const auto &cpus = request.cpus, &mib = request.memory_mib;
   if (!cpus && !mib)
-    return error_reply(Exit::usage, "pin: neither a CPU limit nor one of memory is asked for");
+    return error_reply(Exit::usage, "pin: name a CPU limit or a memory limit");
   const Pin asked = asked_of(cpus, mib, {});
   if (const std::string& owner = agent_.hands_off(info); asked.any() && !owner.empty())
     return error_reply(Exit::failure, "pin: " + name + " is never written to: " + owner);
@@ -56,7 +56,7 @@ nlohmann::json Answers::pin(const Request& request) {
                       .changes = {}, .failures = {}};
   if (before != after)
     action.undo = shell_command({"cgphase", "pin", by, pin_words(before, true)});
-  if (!after.any()) return ok_reply(to_json(action));
+  if (!after.any()) return to_json(action);
   action.done = name + " is pinned to " + pin_words(after, false) +
                 " until this container or cgphased ends";
   action.changes.push_back("its limits follow by steps, as far as the rails allow: " +
@@ -69,7 +69,7 @@ nlohmann::json Answers::pin(const Request& request) {
                              shell_command({"cgphase", "resume", by}));
   if (agent_.kill_switch())
     action.changes.emplace_back("nothing is written while the kill switch is there");
-  return ok_reply(to_json(action));
+  return to_json(action);
 }
 
 }  // namespace cgphase

@@ -382,8 +382,8 @@ Started<void> Daemon::open_sockets() {
   Result<SocketServer> sockets = SocketServer::listen(
       io_, *lock_, {.group = config_.socket.group},
       [this](const Request& request, const Peer& peer, SocketServer::Respond respond) {
-        if (is_admin(request.verb))
-          log_.asked(to_string(request.verb) + (" " + request.args.dump()), peer.uid);
+        if (const Verb verb = verb_of(request); is_admin(verb))
+          log_.asked(to_string(verb) + (" " + encode_arguments(request)), peer.uid);
         answers_->answer(request, peer, std::move(respond));
       });
   if (!sockets) return refuse(sockets.error());

@@ -19,7 +19,7 @@ constexpr std::size_t kMaxFileBytes = std::size_t{4} << 20;
 constexpr std::int64_t kLatestSeconds = 9'000'000'000;  // the range of WallTime, in nanoseconds
 
 std::string key_of(const ContainerInfo& container) {
-  return std::string(engine_name(container.engine)) + ":" + escape_name(container.name);
+  return std::string(to_string(container.engine)) + ":" + escape_name(container.name);
 }
 
 bool empty(const ModeRequest& mode) { return !mode.in_force(); }

@@ -118,4 +118,18 @@ std::expected<nlohmann::json, Complaint> ask_daemon(const std::string& socket_pa
   return std::move(reply->body);
 }
 
+template <class Reply>
+std::expected<Reply, Complaint> ask_for(const std::string& socket_path, const Request& request) {
+  const auto body = ask_daemon(socket_path, request);
+  if (!body) return std::unexpected(body.error());
+  Result<Reply> reply = read_reply<Reply>(*body);
+  if (reply) return *std::move(reply);
+  return complaint(Exit::failure,
+                   "the daemon at " + printable(socket_path) + " sent an " + reply.error().text);
+}
+
+template std::expected<StatusReport, Complaint> ask_for(const std::string&, const Request&);
+template std::expected<ListReply, Complaint> ask_for(const std::string&, const Request&);
+template std::expected<ActionReport, Complaint> ask_for(const std::string&, const Request&);
+
 }  // namespace cgphase

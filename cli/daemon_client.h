@@ -7,6 +7,8 @@
 #include <string>
 
 #include "protocol/protocol.h"
+#include "protocol/report.h"
+#include "protocol/requests.h"
 
 namespace cgphase {
 
@@ -25,5 +27,9 @@ inline constexpr std::chrono::milliseconds kDaemonLimit{10'000};
 std::expected<nlohmann::json, Complaint> ask_daemon(const std::string& socket_path,
                                                     const Request& request,
                                                     std::chrono::milliseconds limit = kDaemonLimit);
+
+// Like ask_daemon(), and reads the reply into its struct: StatusReport, ListReply or ActionReport.
+template <class Reply>
+std::expected<Reply, Complaint> ask_for(const std::string& socket_path, const Request& request);
 
 }  // namespace cgphase

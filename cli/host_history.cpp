@@ -67,7 +67,7 @@ struct Daemon {
 };
 
 template <class Page>
-Answer<Page> ask_page(Daemon& daemon, Request request, Result<Page> (*parse)(const json&)) {
+Answer<Page> ask_page(Daemon& daemon, const Request& request, Result<Page> (*parse)(const json&)) {
   const auto body = ask_daemon(daemon.socket, request);
   if (!body) return std::unexpected(body.error());
   if (const auto one = daemon.check(*body); !one) return std::unexpected(one.error());
@@ -81,23 +81,20 @@ Source daemon_source(const HostHistory& wanted) {
   const auto daemon = std::make_shared<Daemon>(wanted.socket, wanted.incomplete);
   return {.records =
               [daemon](std::int64_t after) {
-                return ask_page(*daemon, {.verb = Verb::records, .args = {{"after", after}}},
-                                parse_records_page);
+                return ask_page(*daemon, RecordsRequest{.after = after}, parse_records_page);
               },
           .points =
               [daemon](std::int64_t record, WallTime from, WallTime until) {
                 return ask_page(*daemon,
-                                {.verb = Verb::history,
-                                 .args = {{"record", record},
-                                          {"full", true},
-                                          {"from_seconds", seconds_of(from - kClockStep)},
-                                          {"until_seconds", seconds_of(until)}}},
+                                HistoryRequest{.record = record,
+                                               .from_seconds = seconds_of(from - kClockStep),
+                                               .until_seconds = seconds_of(until),
+                                               .full = true},
                                 parse_history_page);
               },
           .table =
               [daemon](const std::string& table, std::int64_t after) {
-                return ask_page(*daemon,
-                                {.verb = Verb::table, .args = {{"name", table}, {"after", after}}},
+                return ask_page(*daemon, TableRequest{.name = table, .after = after},
                                 parse_table_reply);
               }};
 }

@@ -7,12 +7,13 @@
 #include <string>
 #include <utility>
 
+#include "protocol/protocol.h"
 #include "protocol/report.h"
 
 namespace cgphase {
 namespace {
 
-// "TIME_NS-TABLE-ROW", as a reply to events says it in "earlier".
+// "TIME_NS-TABLE-ROW", the form of "earlier" in a reply.
 std::string place_text(const EventPlace& place) {
   return std::to_string(place.time_ns) + "-" + std::to_string(place.table) + "-" +
          std::to_string(place.row);
@@ -48,15 +49,15 @@ EventReport report_of(const JournalEvent& event) {
 
 }  // namespace
 
-Result<EventSpan> event_span(const Request& request) {
-  EventSpan span{.from = request.time("from_seconds").value_or(WallTime{}),
-                 .until = request.time("until_seconds").value_or(WallTime::max()),
-                 .limit = request.count("limit", kMostEvents, kMostEvents)};
-  const auto before = request.text("before");
-  if (!before) return span;
-  span.before = parse_place(*before);
+Result<EventSpan> event_span(const EventsRequest& request) {
+  EventSpan span{.from = time_of(request.from_seconds).value_or(WallTime{}),
+                 .until = time_of(request.until_seconds).value_or(WallTime::max()),
+                 .limit = bounded(request.limit, kMostEvents, kMostEvents)};
+  if (!request.before) return span;
+  span.before = parse_place(*request.before);
   if (!span.before)
-    return failure(ErrorKind::invalid, "events: 'before' is none that a reply says in 'earlier'");
+    return failure(ErrorKind::invalid,
+                   "events: 'before' is not an 'earlier' of a reply; repeat it unchanged");
   return span;
 }
 

@@ -1,6 +1,5 @@
-// A page of the journal, as the reply to `events` carries it (docs/internals/protocol.md). Pure,
-// any thread; the daemon answers with it, the command makes it of the files of a daemon that has
-// stopped.
+// A page of the journal, as in the reply to `events` (docs/internals/protocol.md). Pure, any
+// thread. The daemon answers with it. The command makes it from the files of a stopped daemon.
 #pragma once
 
 #include <cstddef>
@@ -8,20 +7,20 @@
 #include <span>
 
 #include "base/result.h"
-#include "protocol/protocol.h"
+#include "protocol/requests.h"
 #include "storage/journal_event.h"
 
 namespace cgphase {
 
-inline constexpr int kExplainDecisions = 20;                     // of a reply to `explain`
-inline constexpr int kMostEvents = 1000;                         // of a page
-inline constexpr std::size_t kMostEventBytes = 2 * 1024 * 1024;  // of JSON; one event it has always
+inline constexpr int kExplainDecisions = 20;                     // in a reply to `explain`
+inline constexpr int kMostEvents = 1000;                         // in a page
+inline constexpr std::size_t kMostEventBytes = 2 * 1024 * 1024;  // of JSON, but at least one event
 
-// What a request asks for, at most a page of it. Errors: invalid (a `before` that no reply says).
-Result<EventSpan> event_span(const Request& request);
+// Returns the span of a request, at most a page. Errors: invalid (`before` is not from a reply).
+Result<EventSpan> event_span(const EventsRequest& request);
 
-// The newest that fit into a page, oldest first; "earlier" is null, or the `before` of the page
-// that comes before it: where not all fit, or there are `more`.
+// Returns the newest events that fit into a page, oldest first. "earlier" is the `before` of the
+// previous page; null if all events fit and there are no `more`.
 nlohmann::json events_page(std::span<const JournalEvent> newest_first, bool more);
 
 }  // namespace cgphase

@@ -13,7 +13,7 @@ using Containers = std::span<const ContainerInfo* const>;
 constexpr std::size_t kShortestIdPrefix = 4;
 constexpr std::size_t kNamesInError = 4;
 constexpr std::size_t kShownName = 128;
-// Pairs of letters compared for a hint: a millisecond in the thread that samples.
+// The most pairs of letters compared for a hint: a millisecond in the sampling thread.
 constexpr std::size_t kMostCompared = 1 << 18;
 
 std::vector<std::size_t> matching(Containers containers,

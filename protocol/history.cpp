@@ -153,7 +153,7 @@ json json_of(Number value) { return value; }
 template <class T>
 json json_of(const std::optional<T>& value) { return value ? json_of(*value) : json(); }
 
-// False where the JSON is no such value; null is not asked about.
+// Returns false if the JSON is not such a value. The caller has excluded null.
 template <class Integer>
   requires std::is_integral_v<Integer> && (!std::is_same_v<Integer, bool>)
 bool take(const json& from, Integer& value) {
@@ -221,7 +221,7 @@ class Names {
   json names_ = json::array();
 };
 
-// Fills a point from a row: `places` has for each known column, in order, where it stands.
+// Fills a point from a row. `places` has the index in the row of each known column, in order.
 class Decoder {
  public:
   Decoder(const json& row, std::span<const std::size_t> places) : row_(row), places_(places) {}
@@ -252,7 +252,7 @@ std::unexpected<Error> bad(const char* why) {
   return failure(ErrorKind::invalid, std::string("a page of the history: ") + why);
 }
 
-// What is neither a number, a word nor null becomes the text that it is. cpu.max is a list.
+// A value that is not a number, a word or null becomes its JSON text. cpu.max is a list.
 SqlValue plain_value(const json& value) {
   if (value.is_null()) return {};
   if (value.is_boolean()) return std::int64_t{value.get<bool>()};
@@ -344,7 +344,7 @@ json history_of_name(const ContainerInfo& container, std::span<const StoredRecor
     reply["first_seen"] = seconds_since_epoch(runs.front().stored.first_seen);
   }
   reply["gone"] = gone;
-  json earlier = json::array();  // oldest first, as all that is told of a time
+  json earlier = json::array();  // oldest first
   for (std::size_t i = runs.size(); i > 1; --i) earlier.push_back(run_json(runs[i - 1]));
   reply["earlier"] = std::move(earlier);
   return reply;

@@ -1,6 +1,6 @@
-// Pages of the history as replies carry them (docs/internals/protocol.md), with what is told of a
-// point or with every column that storage keeps. Pure, any thread: the daemon answers with them,
-// the command reads those, and makes the same of the files of a daemon that has stopped.
+// Pages of the history, as in replies (docs/internals/protocol.md): points for people, or every
+// column of storage. Pure, any thread. The daemon answers with them. The command reads them, and
+// makes them from the files of a stopped daemon.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -15,24 +15,23 @@
 
 namespace cgphase {
 
-// Points of a reply to `history` where the request has no limit, and at most.
+// Points in a reply to `history`: without a limit in the request, and at most.
 inline constexpr int kHistoryRows = 600, kMostHistoryRows = 7200;
 
-// The reply to `history` by name: `points`, oldest first, of the first of `runs`, which are its
-// container and those before it, newest first, or none. `gone`: of the container only who it was is
-// known.
+// Makes the reply to `history` by name. `runs` are the containers of that name, newest first, or
+// none. `points` are those of the newest one, oldest first. `gone`: the container does not run.
 nlohmann::json history_of_name(const ContainerInfo& container,
                                std::span<const StoredRecord> runs,
                                std::span<const HistoryPoint> points, bool gone);
-// The reply to `history` by record, with `rows`.
+// Makes the reply to `history` by record, with `rows`.
 nlohmann::json history_of_record(const StoredRecord& run, std::span<const HistoryPoint> points);
 
-// The rows of a page have at most so many bytes of JSON, and it has at most so many of them; one
-// point it has always, where there is one.
+// The most bytes of JSON and the most points in a page. A page has at least one point if there is
+// one.
 inline constexpr std::size_t kHistoryPageBytes = 60 * 1024;
 inline constexpr int kHistoryPagePoints = 120;
 
-// One entry of a reply to `records`: who was recorded, in which run of it.
+// One entry of a reply to `records`: one run of a recorded container.
 struct RecordEntry {
   std::int64_t record = 0;
   ContainerInfo container;  // names, path, engine and image
@@ -40,11 +39,11 @@ struct RecordEntry {
 };
 inline constexpr int kRecordsPage = 100;
 
-// {"columns": [name...], "samples": [[value...]...]}: a value is null where nothing was read.
+// Returns {"columns": [name...], "samples": [[value...]...]}. A value that was not read is null.
 // Takes points from the front until the page is full.
 nlohmann::json history_page(std::span<const HistoryPoint> points);
-// The points of such a page; their samples carry the id {0, 0}. Columns that this version does not
-// know are passed over, those it lacks are absent. Errors: invalid (not such a page).
+// Returns the points of such a page. Their samples have the id {0, 0}. Unknown columns are ignored,
+// and missing ones are absent values. Errors: invalid (not such a page).
 Result<std::vector<HistoryPoint>> parse_history_page(const nlohmann::json& body);
 
 // {"records": [...]}, and back. Errors: invalid.
@@ -55,8 +54,8 @@ Result<std::vector<RecordEntry>> parse_records_page(const nlohmann::json& body);
 nlohmann::json table_reply(const TablePage& page);
 Result<TablePage> parse_table_reply(const nlohmann::json& body);
 
-// A point for tables of plain values: every column of history_page(), its name as SQL likes it
-// (cpu_usage_usec, limits_cpu_max), cpu.max as the kernel writes it.
+// A point for tables of plain values: every column of history_page(), with a name that suits SQL
+// (cpu_usage_usec, limits_cpu_max), and cpu.max as the kernel writes it.
 std::vector<TableColumn> plain_columns();
 std::vector<SqlValue> plain_values(const HistoryPoint& point);
 

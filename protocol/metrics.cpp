@@ -4,110 +4,166 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <utility>
 
-#include "protocol/view.h"
+#include "base/text.h"
 
 namespace cgphase {
 namespace {
 
-using nlohmann::json;
+using Value = std::optional<double>;
 
 constexpr double kMicro = 1e-6;
 
-constexpr Metric kOfDaemon[] = {
-    {"cgphase_uptime_seconds", "gauge", "Since the daemon started.", "/uptime_seconds"},
-    {"cgphase_cpu_seconds", "counter", "CPU time of the daemon.", "/cpu_seconds"},
-    {"cgphase_resident_memory_bytes", "gauge", "Memory of the daemon.", "/rss_bytes"},
-    {"cgphase_store_size_bytes", "gauge", "Size of the history.", "/store/size_bytes"},
-    {"cgphase_store_cap_bytes", "gauge", "Most that the history may take.", "/store/cap_bytes"},
-    {"cgphase_containers", "gauge", "Containers by mode.", "/containers/observe",
-     "mode=\"observe\""},
-    {"cgphase_containers", "gauge", "", "/containers/advise", "mode=\"advise\""},
-    {"cgphase_containers", "gauge", "", "/containers/enforce", "mode=\"enforce\""},
-    {"cgphase_saved_cpu_cores", "gauge", "Original less present limits.", "/saved_now/cpu_cores"},
+// One sample of a report, in base units. Samples of one family follow each other.
+template <class Report>
+struct Metric {
+  const char* family;  // without "_total"
+  const char* type;    // gauge or counter
+  const char* help;
+  Value (*value)(const Report& report);  // an absent value has no sample
+  const char* labels = "";               // of this sample: mode="observe"
+};
+
+Value real(const std::optional<std::uint64_t>& number) {
+  return number ? Value(static_cast<double>(*number)) : std::nullopt;
+}
+Value real(const std::optional<Bytes>& bytes) {
+  return bytes ? Value(static_cast<double>(bytes->value)) : std::nullopt;
+}
+Value real(const std::optional<Cores>& cores) {
+  return cores ? Value(cores->value) : std::nullopt;
+}
+Value seconds(const std::optional<std::uint64_t>& usec) {
+  return usec ? Value(static_cast<double>(*usec) * kMicro) : std::nullopt;
+}
+Value level(Mode mode) { return static_cast<double>(mode); }
+// The index of an unknown phase is that of the nearest one, so it has no sample.
+Value index_of(const Phase& phase) { return phase.known() ? Value(phase.index) : std::nullopt; }
+
+constexpr Metric<StatusReport> kOfDaemon[] = {
+    {"cgphase_uptime_seconds", "gauge", "Since the daemon started.",
+     [](const StatusReport& s) -> Value { return s.uptime_seconds; }},
+    {"cgphase_cpu_seconds", "counter", "CPU time of the daemon.",
+     [](const StatusReport& s) -> Value { return s.cpu_seconds; }},
+    {"cgphase_resident_memory_bytes", "gauge", "Memory of the daemon.",
+     [](const StatusReport& s) -> Value { return real(s.rss_bytes); }},
+    {"cgphase_store_size_bytes", "gauge", "Size of the history.",
+     [](const StatusReport& s) -> Value { return real(s.store.size_bytes); }},
+    {"cgphase_store_cap_bytes", "gauge", "Most that the history may take.",
+     [](const StatusReport& s) -> Value { return real(s.store.cap_bytes); }},
+    {"cgphase_containers", "gauge", "Containers by mode.",
+     [](const StatusReport& s) -> Value { return s.containers_observe; }, "mode=\"observe\""},
+    {"cgphase_containers", "gauge", "",
+     [](const StatusReport& s) -> Value { return s.containers_advise; }, "mode=\"advise\""},
+    {"cgphase_containers", "gauge", "",
+     [](const StatusReport& s) -> Value { return s.containers_enforce; }, "mode=\"enforce\""},
+    {"cgphase_saved_cpu_cores", "gauge", "Original less present limits.",
+     [](const StatusReport& s) -> Value { return s.saved_now.cpu_cores; }},
     {"cgphase_saved_memory_bytes", "gauge", "Original less present limits.",
-     "/saved_now/memory_bytes"},
-    {"cgphase_saved_core_seconds", "counter", "Given back so far.", "/saved_core_seconds"},
-    {"cgphase_saved_byte_seconds", "counter", "Given back so far.", "/saved_byte_seconds"},
-    {"cgphase_writes", "counter", "Limits written.", "/writes/up", "direction=\"up\""},
-    {"cgphase_writes", "counter", "", "/writes/down", "direction=\"down\""},
-    {"cgphase_trials_reverted", "counter", "Lowerings that were taken back.", "/trials_reverted"},
+     [](const StatusReport& s) -> Value { return real(s.saved_now.memory_bytes); }},
+    {"cgphase_saved_core_seconds", "counter", "Given back so far.",
+     [](const StatusReport& s) -> Value { return s.saved_core_seconds; }},
+    {"cgphase_saved_byte_seconds", "counter", "Given back so far.",
+     [](const StatusReport& s) -> Value { return s.saved_byte_seconds; }},
+    {"cgphase_writes", "counter", "Limits written.",
+     [](const StatusReport& s) -> Value { return real(s.writes_up); }, "direction=\"up\""},
+    {"cgphase_writes", "counter", "",
+     [](const StatusReport& s) -> Value { return real(s.writes_down); }, "direction=\"down\""},
+    {"cgphase_trials_reverted", "counter", "Lowerings that were taken back.",
+     [](const StatusReport& s) -> Value { return real(s.trials_reverted); }},
     {"cgphase_impossible_samples", "counter",
-     "Samples with more than the host has, or a counter that jumped.", "/impossible_samples"},
-    {"cgphase_kill_switch", "gauge", "1 while the kill switch holds.", "/kill_switch"},
-    {"cgphase_companion_alive", "gauge", "1 while the companion lives.", "/companion_alive"},
-    {"cgphase_mode", "gauge", "What may be done at most: 0 observe, 1 advise, 2 enforce.", "/mode",
-     "", 1, MetricForm::mode},
-    {"cgphase_degraded", "gauge", "Complaints of `cgphase status`.", "/degraded", "", 1,
-     MetricForm::count},
+     "Samples with more than the host has, or a counter that jumped.",
+     [](const StatusReport& s) -> Value { return real(s.impossible_samples); }},
+    {"cgphase_kill_switch", "gauge", "1 while the kill switch is on.",
+     [](const StatusReport& s) -> Value { return s.kill_switch; }},
+    {"cgphase_companion_alive", "gauge", "1 while the companion lives.",
+     [](const StatusReport& s) -> Value { return s.companion_alive; }},
+    {"cgphase_mode", "gauge", "What may be done at most: 0 observe, 1 advise, 2 enforce.",
+     [](const StatusReport& s) -> Value { return level(s.mode); }},
+    {"cgphase_degraded", "gauge", "Complaints of `cgphase status`.",
+     [](const StatusReport& s) -> Value { return real(s.degraded.size()); }},
 };
 
-constexpr Metric kOfContainer[] = {
-    {"cgphase_container_mode", "gauge", "0 observe, 1 advise, 2 enforce.", "/mode", "", 1,
-     MetricForm::mode},
-    {"cgphase_container_phase", "gauge", "Index of the phase, where it is known.", "/phase",
-     "", 1, MetricForm::phase},
-    {"cgphase_container_phase_seconds", "gauge", "In this phase so far.", "/seconds_in_phase"},
-    {"cgphase_container_cpu_cores", "gauge", "CPU in use.", "/usage/cpu_cores"},
+constexpr Metric<ContainerReport> kOfContainer[] = {
+    {"cgphase_container_mode", "gauge", "0 observe, 1 advise, 2 enforce.",
+     [](const ContainerReport& c) -> Value { return level(c.mode); }},
+    {"cgphase_container_phase", "gauge", "Index of the phase, where it is known.",
+     [](const ContainerReport& c) -> Value { return index_of(c.phase); }},
+    {"cgphase_container_phase_seconds", "gauge", "In this phase so far.",
+     [](const ContainerReport& c) -> Value { return c.seconds_in_phase; }},
+    {"cgphase_container_cpu_cores", "gauge", "CPU in use.",
+     [](const ContainerReport& c) -> Value { return c.cpu_cores; }},
     {"cgphase_container_memory_need_bytes", "gauge", "Memory that cannot be dropped.",
-     "/usage/memory_need_bytes"},
+     [](const ContainerReport& c) -> Value { return real(c.memory_need_bytes); }},
     {"cgphase_container_memory_current_bytes", "gauge", "Memory in use.",
-     "/usage/memory_current_bytes"},
+     [](const ContainerReport& c) -> Value { return real(c.memory_current_bytes); }},
     {"cgphase_container_cpu_limit_cores", "gauge", "Limit in force, where there is one.",
-     "/limits/cpu_cores"},
+     [](const ContainerReport& c) -> Value { return real(c.limits.cpu_cores()); }},
     {"cgphase_container_memory_limit_bytes", "gauge", "Limit in force, where there is one.",
-     "/limits/memory_bytes"},
+     [](const ContainerReport& c) -> Value { return real(c.limits.memory_bytes()); }},
     {"cgphase_container_cpu_original_cores", "gauge", "Limit before any change.",
-     "/original/cpu_cores"},
+     [](const ContainerReport& c) -> Value { return real(c.original.cpu_cores()); }},
     {"cgphase_container_memory_original_bytes", "gauge", "Limit before any change.",
-     "/original/memory_bytes"},
-    {"cgphase_container_throttled_seconds", "counter", "Throttled time.", "/throttled_usec", "",
-     kMicro},
+     [](const ContainerReport& c) -> Value { return real(c.original.memory_bytes()); }},
+    {"cgphase_container_throttled_seconds", "counter", "Throttled time.",
+     [](const ContainerReport& c) -> Value { return seconds(c.throttled_usec); }},
     {"cgphase_container_memory_delay_seconds", "counter",
-     "Waits for memory while memory.high was lowered.", "/memory_delay_usec", "", kMicro},
+     "Waits for memory while memory.high was lowered.",
+     [](const ContainerReport& c) -> Value { return seconds(c.memory_delay_usec); }},
     {"cgphase_container_oom_kills", "counter", "Processes killed for want of memory.",
-     "/oom_kills"},
+     [](const ContainerReport& c) -> Value { return real(c.oom_kills); }},
     {"cgphase_container_run_queue_longest_wait_seconds", "gauge",
-     "Longest wait for a processor between the last two readings.", "/run_queue/longest_wait_usec",
-     "", kMicro},
+     "Longest wait for a processor between the last two readings.",
+     [](const ContainerReport& c) -> Value { return seconds(c.run_queue.longest_wait_usec); }},
     {"cgphase_container_switches", "counter", "Times that its threads left a processor.",
-     "/run_queue/voluntary_switches", "kind=\"voluntary\""},
-    {"cgphase_container_switches", "counter", "", "/run_queue/involuntary_switches",
-     "kind=\"involuntary\""},
-    {"cgphase_container_network_bytes", "counter", "Of the network layer, loopback apart.",
-     "/network/receive_bytes", "direction=\"receive\""},
-    {"cgphase_container_network_bytes", "counter", "", "/network/transmit_bytes",
-     "direction=\"transmit\""},
-    {"cgphase_container_network_packets", "counter", "Of the network layer, loopback apart.",
-     "/network/receive_packets", "direction=\"receive\""},
-    {"cgphase_container_network_packets", "counter", "", "/network/transmit_packets",
-     "direction=\"transmit\""},
+     [](const ContainerReport& c) -> Value {
+       return real(c.run_queue.voluntary_switches);
+     }, "kind=\"voluntary\""},
+    {"cgphase_container_switches", "counter", "",
+     [](const ContainerReport& c) -> Value {
+       return real(c.run_queue.involuntary_switches);
+     }, "kind=\"involuntary\""},
+    {"cgphase_container_network_bytes", "counter", "Network traffic, without loopback.",
+     [](const ContainerReport& c) -> Value {
+       return real(c.network.receive_bytes);
+     }, "direction=\"receive\""},
+    {"cgphase_container_network_bytes", "counter", "",
+     [](const ContainerReport& c) -> Value {
+       return real(c.network.transmit_bytes);
+     }, "direction=\"transmit\""},
+    {"cgphase_container_network_packets", "counter", "Network traffic, without loopback.",
+     [](const ContainerReport& c) -> Value {
+       return real(c.network.receive_packets);
+     }, "direction=\"receive\""},
+    {"cgphase_container_network_packets", "counter", "",
+     [](const ContainerReport& c) -> Value {
+       return real(c.network.transmit_packets);
+     }, "direction=\"transmit\""},
     {"cgphase_container_tcp_retransmits", "counter", "Segments sent again.",
-     "/network/tcp_retransmits"},
+     [](const ContainerReport& c) -> Value { return real(c.network.tcp_retransmits); }},
     {"cgphase_container_block_bytes", "counter", "Of completed requests to block devices.",
-     "/block/bytes"},
+     [](const ContainerReport& c) -> Value { return real(c.block.bytes); }},
     {"cgphase_container_block_requests", "counter", "Completed requests to block devices.",
-     "/block/requests"},
+     [](const ContainerReport& c) -> Value { return real(c.block.requests); }},
     {"cgphase_container_block_latency_seconds", "counter",
-     "Time that completed requests to block devices took.", "/block/latency_usec", "", kMicro},
+     "Time that completed requests to block devices took.",
+     [](const ContainerReport& c) -> Value { return seconds(c.block.latency_usec); }},
     {"cgphase_container_gpu_utilisation_ratio", "gauge",
-     "GPU time of its processes, 1 is one whole GPU.", "/gpu/utilisation_ratio"},
+     "GPU time of its processes, 1 is one whole GPU.",
+     [](const ContainerReport& c) -> Value { return c.gpu.utilisation_ratio; }},
     {"cgphase_container_gpu_memory_utilisation_ratio", "gauge",
-     "Time in which they used GPU memory, 1 is one whole GPU.", "/gpu/memory_utilisation_ratio"},
+     "Time in which they used GPU memory, 1 is one whole GPU.",
+     [](const ContainerReport& c) -> Value { return c.gpu.memory_utilisation_ratio; }},
     {"cgphase_container_gpu_memory_bytes", "gauge", "GPU memory of its processes.",
-     "/gpu/memory_bytes"},
+     [](const ContainerReport& c) -> Value { return real(c.gpu.memory_bytes); }},
 };
 
-constexpr std::array<std::pair<const char*, const char*>, 4> kTexts = {
-    {{"name", "/name"}, {"engine", "/engine"}, {"image", "/image"}, {"path", "/path"}}};
-constexpr std::array<std::string_view, 3> kModes = {"observe", "advise", "enforce"};
 constexpr std::array<std::string_view, 4> kUnits = {"seconds", "bytes", "cores", "ratio"};
 
-// What the tables cannot say: labels out of the reply, or buckets.
+// Families with labels from the report, or with buckets.
 struct Family {
   const char* name;
   const char* type;
@@ -115,33 +171,16 @@ struct Family {
   const char* labels;
 };
 constexpr Family kBuild{"cgphase_build", "info", "Which cgphase this is.", "version, policy"};
-constexpr Family kSources{"cgphase_source_present", "gauge", "1 where it tells what it can.",
+constexpr Family kSources{"cgphase_source_present", "gauge", "1 if the source is available.",
                           "source"};
 constexpr Family kLeftOut{"cgphase_containers_left_out", "gauge",
                           "Containers beyond the most that have series.", ""};
-constexpr Family kInfo{"cgphase_container", "info", "Who the containers are.",
+constexpr Family kInfo{"cgphase_container", "info", "Names of the containers.",
                        "container, name, engine, image, path, gpu"};
 constexpr Family kGpuInfo{"cgphase_container_gpu", "info", "Which GPUs they use.",
                           "container, gpu"};
 constexpr Family kWaits{"cgphase_container_run_queue_wait_seconds", "histogram",
                         "Waits for a processor.", "container, le"};
-
-std::optional<double> value_of(const json& row, const Metric& metric) {
-  const json& found = view(row, metric.path);
-  if (metric.measure == MetricForm::count)
-    return found.is_array() ? std::optional<double>(found.size()) : std::nullopt;
-  if (metric.measure == MetricForm::mode) {
-    const auto mode = std::ranges::find(kModes, view_text(row, metric.path));
-    if (mode == kModes.end()) return std::nullopt;
-    return static_cast<double>(mode - kModes.begin());
-  }
-  // Of an unknown phase the index is that of the nearest one.
-  if (metric.measure == MetricForm::phase)
-    return view_text(found, "/state") == "known" ? view_number(found, "/index") : std::nullopt;
-  if (found.is_boolean()) return found.get<bool>() ? 1 : 0;
-  const std::optional<double> number = view_number(row, metric.path);
-  return number ? std::optional(*number * metric.scale) : std::nullopt;
-}
 
 // A label's value: cut where a character begins; backslash, quote and line feed are escaped.
 std::string label_text(std::string_view text) {
@@ -159,20 +198,19 @@ std::string label_text(std::string_view text) {
   return out;
 }
 
-// What tells a container's series apart; empty for the daemon's own.
-std::string id_label(const json& row) {
-  const json& id = view(row, "/id");
-  if (!id.is_object()) return "";
-  return fmt::format("container=\"{:.0f}:{:.0f}\"", view_number(row, "/id/device").value_or(0),
-                     view_number(row, "/id/inode").value_or(0));
+// The label that identifies a container's series.
+std::string id_label(const ContainerReport& container) {
+  const CgroupId& id = container.container.id;
+  return fmt::format("container=\"{}:{}\"", id.device, id.inode);
 }
+std::string id_label(const StatusReport&) { return ""; }
 
 // The text of a page as it grows.
 class Page {
  public:
   explicit Page(MetricsForm form) : form_(form) {}
 
-  // The older form knows no info, and names a family as its samples are named.
+  // The older form has no info type, and a family has the name of its samples.
   void begin(std::string_view family, std::string_view type, std::string_view help) {
     std::string name(family);
     if (form_ == MetricsForm::prometheus && type == "counter") name += "_total";
@@ -207,104 +245,100 @@ class Page {
   std::string out_;
 };
 
-using Rows = std::vector<const json*>;
+using Reports = std::span<const ContainerReport>;
 
-// Of one info series, so that a container stays one series whatever it runs on.
-std::string gpu_label(const json& row) {
+std::string label(std::string_view name, std::string_view text) {
+  return fmt::format("{}=\"{}\"", name, label_text(text));
+}
+
+// One label of one info series, so that a container keeps one series on any number of GPUs.
+std::string gpu_label(const ContainerReport& container) {
   std::string ids;
-  for (const json& id : view_array(row, "/gpu/ids"))
-    ids += (ids.empty() ? "" : ",") + view_text(id, "");
-  return fmt::format(",gpu=\"{}\"", label_text(ids));
+  for (const std::string& id : container.gpu_ids) ids += (ids.empty() ? "" : ",") + escape_name(id);
+  return label("gpu", ids);
 }
 
-// One series for each GPU: to join with what others measure of that GPU.
-void append_gpus(const Rows& rows, Page& page) {
+// One series for each GPU, to join with metrics of that GPU from other exporters.
+void append_gpus(Reports containers, Page& page) {
   page.begin(kGpuInfo);
-  for (const json* row : rows)
-    for (const json& id : view_array(*row, "/gpu/ids"))
-      page.sample("cgphase_container_gpu_info", id_label(*row),
-                  fmt::format("gpu=\"{}\"", label_text(view_text(id, ""))), 1);
+  for (const ContainerReport& container : containers)
+    for (const std::string& id : container.gpu_ids)
+      page.sample("cgphase_container_gpu_info", id_label(container), label("gpu", escape_name(id)),
+                  1);
 }
 
-// Bucket i has waits of up to 2^(3 + i) us, the last one all that are longer.
-void append_waits(const Rows& rows, Page& page) {
+// Bucket i counts waits of up to 2^(3 + i) us. The last one counts all longer waits.
+void append_waits(Reports containers, Page& page) {
   const std::string name = kWaits.name;
   page.begin(kWaits);
-  for (const json* row : rows) {
-    const json& buckets = view_array(*row, "/run_queue/histogram");
-    const auto sum = view_number(*row, "/run_queue/wait_usec");
-    if (buckets.empty() || !sum) continue;
-    const std::string id = id_label(*row);
+  for (const ContainerReport& container : containers) {
+    const Value sum = seconds(container.run_queue.wait_usec);
+    if (!container.run_queue_histogram || !sum) continue;
+    const RunQueueHistogram& buckets = *container.run_queue_histogram;
+    const std::string id = id_label(container);
     double count = 0, most = 8 * kMicro;
     for (std::size_t i = 0; i < buckets.size(); ++i, most *= 2) {
-      count += view_number(buckets[i], "").value_or(0);
+      count += static_cast<double>(buckets[i]);
       const std::string le = i + 1 == buckets.size() ? "+Inf" : fmt::format("{}", most);
-      page.sample(name + "_bucket", id, fmt::format("le=\"{}\"", le), count);
+      page.sample(name + "_bucket", id, label("le", le), count);
     }
     page.sample(name + "_count", id, "", count);
-    page.sample(name + "_sum", id, "", *sum * kMicro);
+    page.sample(name + "_sum", id, "", *sum);
   }
 }
 
-void append_build(const json& body, Page& page) {
-  page.begin(kBuild);
-  page.sample("cgphase_build_info", "",
-              fmt::format("version=\"{}\",policy=\"{}\"", label_text(view_text(body, "/version")),
-                          label_text(view_text(body, "/policy"))), 1);
-}
-
-// Whether what `status` calls a source is there.
-void append_sources(const json& body, Page& page) {
-  page.begin(kSources);
-  for (const json& source : view_array(body, "/sources"))
-    page.sample("cgphase_source_present", "",
-                fmt::format("source=\"{}\"", label_text(view_text(source, "/name"))),
-                view_flag(source, "/present") ? 1 : 0);
-}
-
-void append_info(const Rows& rows, Page& page) {
+void append_info(Reports containers, Page& page) {
   page.begin(kInfo);
-  for (const json* row : rows) {
-    std::string labels;
-    for (const auto& [name, path] : kTexts)
-      labels += fmt::format("{}{}=\"{}\"", labels.empty() ? "" : ",", name,
-                            label_text(view_text(*row, path)));
-    page.sample("cgphase_container_info", id_label(*row), labels + gpu_label(*row), 1);
+  for (const ContainerReport& report : containers) {
+    const ContainerInfo& container = report.container;
+    page.sample("cgphase_container_info", id_label(report),
+                label("name", escape_name(container.name)) + "," +
+                    label("engine", to_string(container.engine)) + "," +
+                    label("image", escape_name(container.image)) + "," +
+                    label("path", escape_name(container.path)) + "," + gpu_label(report), 1);
   }
 }
 
-void append_table(std::span<const Metric> metrics, const Rows& rows, Page& page) {
+template <class Report>
+void append_table(std::span<const Metric<Report>> metrics, std::span<const Report> reports,
+                  Page& page) {
   std::string_view family;
-  for (const Metric& metric : metrics) {
+  for (const Metric<Report>& metric : metrics) {
     if (family != metric.family) page.begin(metric.family, metric.type, metric.help);
     family = metric.family;
     const bool counter = std::string_view(metric.type) == "counter";
     const std::string name = std::string(metric.family) + (counter ? "_total" : "");
-    for (const json* row : rows)
-      if (const auto value = value_of(*row, metric))
-        page.sample(name, id_label(*row), metric.labels, *value);
+    for (const Report& report : reports)
+      if (const Value value = metric.value(report))
+        page.sample(name, id_label(report), metric.labels, *value);
   }
 }
 
-void append_daemon(const Rows& rows, Page& page) {
-  for (const json* body : rows) {
-    append_build(*body, page);
-    append_sources(*body, page);
-  }
-  append_table(kOfDaemon, rows, page);
+// `reports` has one report or none.
+void append_daemon(std::span<const StatusReport> reports, Page& page) {
+  page.begin(kBuild);
+  for (const StatusReport& report : reports)
+    page.sample("cgphase_build_info", "",
+                label("version", printable(report.version)) + "," +
+                    label("policy", printable(report.policy)), 1);
+  page.begin(kSources);
+  for (const StatusReport& report : reports)
+    for (const SourceReport& source : report.sources)
+      page.sample("cgphase_source_present", "", label("source", printable(source.name)),
+                  source.present ? 1 : 0);
+  append_table<StatusReport>(kOfDaemon, reports, page);
 }
 
-void append_containers(const Rows& rows, Page& page) {
-  append_info(rows, page);
-  append_gpus(rows, page);
-  append_waits(rows, page);
-  append_table(kOfContainer, rows, page);
+void append_containers(Reports containers, Page& page) {
+  append_info(containers, page);
+  append_gpus(containers, page);
+  append_waits(containers, page);
+  append_table<ContainerReport>(kOfContainer, containers, page);
 }
 
 // mode="observe" -> mode
-std::string label_names(const Metric& metric, std::string_view first) {
+std::string label_names(std::string_view labels, std::string_view first) {
   std::string names(first);
-  const std::string_view labels = metric.labels;
   if (const auto end = labels.find('='); end != std::string_view::npos)
     names += (names.empty() ? "" : ", ") + std::string(labels.substr(0, end));
   return names;
@@ -312,26 +346,28 @@ std::string label_names(const Metric& metric, std::string_view first) {
 
 }  // namespace
 
-constinit const std::span<const Metric> kDaemonMetrics = kOfDaemon,
-                                        kContainerMetrics = kOfContainer;
-
-std::string openmetrics(std::span<const Metric> metrics, const Rows& rows) {
+std::string openmetrics(const StatusReport& status) {
   Page page(MetricsForm::openmetrics);
-  if (metrics.data() == kOfContainer) append_containers(rows, page);
-  else append_daemon(rows, page);
+  append_daemon(std::span(&status, 1), page);
   return std::move(page).end();
 }
 
-std::string metrics_page(const json& status, const json& list, MetricsForm form) {
+std::string openmetrics(std::span<const ContainerReport> containers) {
+  Page page(MetricsForm::openmetrics);
+  append_containers(containers, page);
+  return std::move(page).end();
+}
+
+std::string metrics_page(const StatusReport* status, std::span<const ContainerReport> containers,
+                         MetricsForm form) {
   Page page(form);
-  Rows rows;
-  const json& containers = view_array(list, "/containers");
-  for (const json& container : containers)
-    if (rows.size() < kMostMetricContainers) rows.push_back(&container);
-  append_daemon({&status}, page);
+  if (status != nullptr) append_daemon(std::span(status, 1), page);
+  else append_daemon({}, page);
+  const Reports with_series =
+      containers.first(std::min(containers.size(), kMostMetricContainers));
   page.begin(kLeftOut);
-  page.sample(kLeftOut.name, "", "", static_cast<double>(containers.size() - rows.size()));
-  append_containers(rows, page);
+  page.sample(kLeftOut.name, "", "", static_cast<double>(containers.size() - with_series.size()));
+  append_containers(with_series, page);
   return std::move(page).end();
 }
 
@@ -343,13 +379,13 @@ std::vector<MetricFamily> metric_families() {
         {std::string(family.name) + (info ? "_info" : ""), family.type, family.labels,
          family.help});
   };
-  const auto add_table = [&](std::span<const Metric> metrics, std::string_view first) {
+  const auto add_table = [&](const auto& metrics, std::string_view first) {
     std::string_view last;
-    for (const Metric& metric : metrics) {
+    for (const auto& metric : metrics) {
       const bool counter = std::string_view(metric.type) == "counter";
       if (last != metric.family)
         families.push_back({std::string(metric.family) + (counter ? "_total" : ""), metric.type,
-                            label_names(metric, first), metric.help});
+                            label_names(metric.labels, first), metric.help});
       last = metric.family;
     }
   };

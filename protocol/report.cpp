@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "protocol/protocol.h"
@@ -16,113 +17,16 @@ namespace {
 
 using nlohmann::json;
 
-// Of the decisions in one reply: what a person reads, not a history.
-constexpr std::size_t kMostExplainBytes = 48 * 1024;
-
 template <class T>
 json or_null(const std::optional<T>& value) {
   return value ? json(*value) : json(nullptr);
-}
-
-json bytes_or_null(const std::optional<MemoryLimit>& limit) {
-  return limit && limit->bytes ? json(limit->bytes->value) : json(nullptr);
-}
-
-json to_json(const Saving& value) {
-  return {{"cpu_cores", value.cpu_cores}, {"memory_bytes", value.memory_bytes}};
-}
-
-json verdict_or_null(const std::optional<Verdict>& verdict) {
-  return verdict ? json(to_string(*verdict)) : json(nullptr);
-}
-
-json text_or_null(const std::string& text) {
-  return text.empty() ? json(nullptr) : json(printable(text));
-}
-
-json texts(std::span<const std::string> lines) {
-  json out = json::array();
-  for (const std::string& line : lines) out.push_back(printable(line));
-  return out;
-}
-
-json usage_json(const ContainerReport& report) {
-  return {{"cpu_cores", or_null(report.cpu_cores)},
-          {"memory_need_bytes", or_null(report.memory_need_bytes)},
-          {"memory_current_bytes", or_null(report.memory_current_bytes)}};
-}
-
-json to_json(const GpuStat& use) {
-  const auto bytes = use.memory_bytes ? json(use.memory_bytes->value) : json(nullptr);
-  return {{"utilisation_ratio", or_null(use.utilisation_ratio)},
-          {"memory_utilisation_ratio", or_null(use.memory_utilisation_ratio)},
-          {"memory_bytes", bytes}};
-}
-
-json run_queue_json(const ContainerReport& report) {
-  const RunQueueStat& stat = report.run_queue;
-  return {{"wait_usec", or_null(stat.wait_usec)},
-          {"waits", or_null(stat.waits)},
-          {"longest_wait_usec", or_null(stat.longest_wait_usec)},
-          {"voluntary_switches", or_null(stat.voluntary_switches)},
-          {"involuntary_switches", or_null(stat.involuntary_switches)},
-          {"histogram", or_null(report.run_queue_histogram)}};
-}
-
-json to_json(const NetworkStat& stat) {
-  return {{"receive_bytes", or_null(stat.receive_bytes)},
-          {"receive_packets", or_null(stat.receive_packets)},
-          {"transmit_bytes", or_null(stat.transmit_bytes)},
-          {"transmit_packets", or_null(stat.transmit_packets)},
-          {"tcp_retransmits", or_null(stat.tcp_retransmits)}};
-}
-
-json to_json(const BlockStat& stat) {
-  return {{"bytes", or_null(stat.bytes)},
-          {"requests", or_null(stat.requests)},
-          {"latency_usec", or_null(stat.latency_usec)}};
-}
-
-json gpu_json(const ContainerReport& report) {
-  json out = to_json(report.gpu);
-  out["ids"] = json::array();
-  for (const std::string& id : report.gpu_ids) out["ids"].push_back(escape_name(id));
-  return out;
-}
-
-json gpus_json(std::span<const GpuReport> gpus) {
-  json out = json::array();
-  for (const GpuReport& gpu : gpus) {
-    json one = to_json(gpu.use);
-    one["id"] = escape_name(gpu.id);
-    one["name"] = escape_name(gpu.name);
-    one["memory_total_bytes"] = or_null(gpu.memory_total_bytes);
-    out.push_back(std::move(one));
-  }
-  return out;
-}
-
-json next_json(std::span<const Forecast::Next> next) {
-  json out = json::array();
-  for (const Forecast::Next& one : next) out.push_back(to_json(one));
-  return out;
-}
-
-json phases_seen_json(std::span<const std::uint64_t> steps) {
-  json out = json::array();
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const int phase = static_cast<int>(i);
-    if (steps[i] > 0)
-      out.push_back({{"phase", phase}, {"letter", phase_letter(phase)}, {"steps", steps[i]}});
-  }
-  return out;
 }
 
 std::string unwritable_text(const ExplainReport& report) {
   return "nothing is written, for " + printable(report.unwritable);
 }
 
-// What holds now instead of the decision that is explained; empty where nothing else does. A change
+// Returns the present state if it differs from the decision that is explained, else empty. A change
 // that was made stays made.
 std::string now_text(const ExplainReport& report, const Decision& decision) {
   const ContainerReport& now = report.now;
@@ -139,7 +43,7 @@ std::string now_text(const ExplainReport& report, const Decision& decision) {
   const auto& holding =
       decision.resource == Resource::cpu ? now.holding_cpu : now.holding_memory;
   if (then == Verdict::allowed || !holding || *holding == then) return "";
-  return *holding == Verdict::allowed ? "nothing holds it back" : std::string(because(*holding));
+  return *holding == Verdict::allowed ? "no safety rule blocks it" : std::string(because(*holding));
 }
 
 bool is_plain(char c) {
@@ -164,86 +68,7 @@ double seconds_since_epoch(WallTime time) {
   return static_cast<double>(ms.count()) / 1000;
 }
 
-json to_json(const CgroupId& id) { return {{"device", id.device}, {"inode", id.inode}}; }
-
-json to_json(const Limits& limits) {
-  json out = {{"cpu_cores", nullptr}, {"memory_bytes", nullptr}};
-  if (const auto cores = limits.cpu_cores()) out["cpu_cores"] = cores->value;
-  if (const auto bytes = limits.memory_bytes()) out["memory_bytes"] = bytes->value;
-  if (limits.cpu_max) {
-    const auto& quota = limits.cpu_max->quota;
-    out["cpu_max"] = {{"quota_usec", quota ? json(quota->value) : json(nullptr)},
-                      {"period_usec", limits.cpu_max->period.value}};
-  }
-  if (limits.cpu_max_burst) out["cpu_max_burst_usec"] = limits.cpu_max_burst->value;
-  if (limits.cpu_weight) out["cpu_weight"] = *limits.cpu_weight;
-  if (limits.memory_max) out["memory_max_bytes"] = bytes_or_null(limits.memory_max);
-  if (limits.memory_high) out["memory_high_bytes"] = bytes_or_null(limits.memory_high);
-  if (limits.memory_low) out["memory_low_bytes"] = bytes_or_null(limits.memory_low);
-  if (limits.memory_min) out["memory_min_bytes"] = bytes_or_null(limits.memory_min);
-  return out;
-}
-
-json to_json(const Phase& phase) {
-  const bool has_index = phase.index >= 0;
-  return {{"state", to_string(phase.state)},
-          {"index", has_index ? json(phase.index) : json(nullptr)},
-          {"letter", phase_letter(phase)},
-          {"distance", phase.distance},
-          {"margin", phase.margin},
-          {"confidence", phase_confidence(phase)}};
-}
-
-json to_json(const Forecast::Next& next) {
-  return {{"phase", next.phase},
-          {"letter", phase_letter(next.phase)},
-          {"probability", next.probability},
-          {"in_seconds", next.in.count() > 0 ? json(next.in.count()) : json(nullptr)}};
-}
-
-json to_json(const ContainerInfo& container) {
-  return {{"id", to_json(container.id)},
-          {"path", escape_name(container.path)},
-          {"engine", engine_name(container.engine)},
-          {"engine_id", escape_name(container.engine_id)},
-          {"name", escape_name(container.name)},
-          {"image", escape_name(container.image)},
-          {"hands_off", printable(container.hands_off)}};
-}
-
-json to_json(const Evidence& evidence) {
-  json facts = json::object();
-  for (std::size_t i = 0; i < kFactCount; ++i)
-    facts[to_string(static_cast<Fact>(i))] = or_null(evidence.facts[i]);
-  return facts;
-}
-
-json to_json(const Decision& decision, WallTime time) {
-  return {{"decision_id", decision.decision_id},
-          {"time", seconds_since_epoch(time)},
-          {"container", to_json(decision.container)},
-          {"resource", to_string(decision.resource)},
-          {"direction", to_string(decision.direction)},
-          {"old_limits", to_json(decision.old_limits)},
-          {"new_limits", to_json(decision.new_limits)},
-          {"reason", to_string(decision.reason)},
-          {"verdict", to_string(decision.verdict)},
-          {"phase", to_json(decision.phase)},
-          {"usage", decision.usage},
-          {"statistic", decision.statistic},
-          {"sample_count", decision.sample_count},
-          {"facts", to_json(decision.evidence)}};
-}
-
-json to_json(const Outcome& outcome, WallTime time) {
-  return {{"decision_id", outcome.decision_id},
-          {"time", seconds_since_epoch(time)},
-          {"container", to_json(outcome.container)},
-          {"kind", to_string(outcome.kind)},
-          {"detail", printable(outcome.detail)}};
-}
-
-const char* engine_name(Engine engine) {
+const char* to_string(Engine engine) {
   switch (engine) {
     case Engine::docker: return "docker";
     case Engine::podman: return "podman";
@@ -297,106 +122,21 @@ std::string pin_words(const Pin& pin, bool all) {
   return all ? words + "auto" : words;
 }
 
-std::vector<Forecast::Next> told_next(const Forecast& forecast) {
-  std::vector<Forecast::Next> told;
-  for (const Forecast::Next& next : forecast.next)
-    if (next.phase >= 0 && told.size() < kMostNext) told.push_back(next);
-  return told;
+std::vector<NextPhase> next_phases(const Forecast& forecast) {
+  std::vector<NextPhase> phases;
+  for (const Forecast::Next& next : forecast.next) {
+    if (next.phase < 0 || phases.size() == kMostNext) continue;
+    NextPhase& one = phases.emplace_back(next.phase, next.probability);
+    if (next.in.count() > 0) one.in_seconds = next.in.count();
+  }
+  return phases;
 }
 
-json to_json(const ContainerReport& report) {
-  json out = to_json(report.container);
-  out["mode"] = to_string(report.mode);
-  out["paused"] = report.paused;
-  out["phase"] = to_json(report.phase);
-  out["seconds_in_phase"] = or_null(report.seconds_in_phase);
-  out["usage"] = usage_json(report);
-  out["limits"] = to_json(report.limits);
-  out["original"] = to_json(report.original);
-  out["saving"] = to_json(saving(report.original, report.limits, report.granted));
-  out["proposal"] = report.proposal ? to_json(*report.proposal) : json(nullptr);
-  out["pinned"] = {{"cpu_cores", nullptr}, {"memory_bytes", nullptr}};
-  if (report.pinned.cpu) out["pinned"]["cpu_cores"] = report.pinned.cpu->value;
-  if (report.pinned.memory) out["pinned"]["memory_bytes"] = report.pinned.memory->value;
-  out["proposal_saving"] =
-      report.proposal ? to_json(saving(report.original, *report.proposal, report.granted))
-                      : json(nullptr);
-  out["next"] = next_json(report.next);
-  out["holding"] = {{"cpu", verdict_or_null(report.holding_cpu)},
-                    {"memory", verdict_or_null(report.holding_memory)}};
-  out["throttled_usec"] = or_null(report.throttled_usec);
-  out["oom_kills"] = or_null(report.oom_kills);
-  out["memory_delay_usec"] = or_null(report.memory_delay_usec);
-  out["phases_seen"] = phases_seen_json(report.phases_seen);
-  out["run_queue"] = run_queue_json(report);
-  out["network"] = to_json(report.network);
-  out["block"] = to_json(report.block);
-  out["gpu"] = gpu_json(report);
-  return out;
-}
-
-json list_reply(std::span<const ContainerReport> reports) {
-  json containers = json::array();
-  for (const ContainerReport& report : reports) containers.push_back(to_json(report));
-  return ok_reply({{"containers", std::move(containers)}});
-}
-
-json to_json(const StatusReport& report) {
-  json sources = json::array();
-  for (const SourceReport& source : report.sources)
-    sources.push_back({{"name", source.name},
-                       {"present", source.present},
-                       {"detail", printable(source.detail)}});
-  return ok_reply({
-      {"version", report.version},
-      {"mode", to_string(report.mode)},
-      {"policy", report.policy},
-      {"uptime_seconds", report.uptime_seconds},
-      {"started", seconds_since_epoch(report.started)},
-      {"cpu_seconds", report.cpu_seconds},
-      {"overhead_cpu_cores", or_null(report.overhead_cpu_cores)},
-      {"rss_bytes", report.rss_bytes},
-      {"sources", std::move(sources)},
-      {"gpus", gpus_json(report.gpus)},
-      {"model",
-       {{"path", escape_name(report.model.path)},
-        {"provenance", printable(report.model.provenance)},
-        {"origin", report.model.origin},
-        {"phases", report.model.phases},
-        {"features", report.model.features},
-        {"step_seconds", report.model.step_seconds}}},
-      {"store",
-       {{"size_bytes", report.store.size_bytes},
-        {"cap_bytes", report.store.cap_bytes},
-        {"state", printable(report.store.state)},
-        {"dropped_samples", report.store.dropped_samples},
-        {"dropped_entries", report.store.dropped_entries},
-        {"left_out", report.store.left_out},
-        {"damaged", report.store.damaged},
-        {"quarantined", report.store.quarantined.empty()
-                            ? json()
-                            : json(escape_name(report.store.quarantined))}}},
-      {"containers",
-       {{"observe", report.containers_observe},
-        {"advise", report.containers_advise},
-        {"enforce", report.containers_enforce},
-        {"hands_off", report.containers_hands_off}}},
-      {"saved_now", to_json(report.saved_now)},
-      {"saved_core_seconds", report.saved_core_seconds},
-      {"saved_byte_seconds", report.saved_byte_seconds},
-      {"writes", {{"up", report.writes_up}, {"down", report.writes_down}}},
-      {"trials_reverted", report.trials_reverted},
-      {"impossible_samples", report.impossible_samples},
-      {"changed_anything", report.changed_anything},
-      {"last_written_before", report.last_written_before
-                                  ? json(seconds_since_epoch(*report.last_written_before))
-                                  : json(nullptr)},
-      {"kill_switch", report.kill_switch},
-      {"standing_down", printable(report.standing_down)},
-      {"companion_needed", report.companion_needed},
-      {"companion_alive", report.companion_alive},
-      {"degraded", texts(report.degraded)},
-  });
+void set_savings(ContainerReport& report, const Granted& granted) {
+  report.saving = saving(report.original, report.limits, granted);
+  report.proposal_saving.reset();
+  if (report.proposal)
+    report.proposal_saving = saving(report.original, *report.proposal, granted);
 }
 
 void sum_up(StatusReport& status, std::span<const ContainerReport> reports) {
@@ -410,49 +150,42 @@ void sum_up(StatusReport& status, std::span<const ContainerReport> reports) {
       case Mode::enforce: ++status.containers_enforce; break;
     }
     if (!report.container.hands_off.empty()) ++status.containers_hands_off;
-    const Saving one = saving(report.original, report.limits, report.granted);
-    if (!report.cpu_limit_around) status.saved_now.cpu_cores += one.cpu_cores;
-    if (!report.memory_limit_around) status.saved_now.memory_bytes += one.memory_bytes;
+    if (!report.cpu_limit_around) status.saved_now.cpu_cores += report.saving.cpu_cores;
+    if (!report.memory_limit_around) status.saved_now.memory_bytes += report.saving.memory_bytes;
   }
 }
 
-json to_json(const ExplainReport& report) {
-  json decisions = json::array();
-  std::string sentence;
+ExplainReply explain_reply(const ExplainReport& report) {
+  ExplainReply reply{.sentence = {}, .at = report.at, .gone = report.gone,
+                     .container = report.now, .decisions = {}};
   std::size_t bytes = 0;
-  for (const auto& [entry, written, end] : report.decisions) {
-    json one = {{"decision", to_json(entry.decision, entry.time)},
-                {"written", nullptr},
-                {"outcome", nullptr},
-                {"writer", text_or_null(entry.writer)}};
-    if (written) one["written"] = to_json(written->outcome, written->time);
-    if (end) one["outcome"] = to_json(end->outcome, end->time);
-    const std::optional<JournalOutcome>& last = end ? end : written;
-    one["sentence"] = explain_sentence(report.now.container.name, entry.decision,
-                                       last ? &last->outcome : nullptr, entry.writer);
-    if (sentence.empty()) sentence = one["sentence"].get<std::string>();
-    bytes += one.dump().size();
-    if (bytes > kMostExplainBytes && !decisions.empty()) break;
-    decisions.push_back(std::move(one));
+  for (const JournalEntry& entry : report.decisions) {
+    const std::optional<JournalOutcome>& last = entry.end ? entry.end : entry.written;
+    ExplainedDecision one{entry, explain_sentence(report.now.container.name,
+                                                  entry.decision.decision,
+                                                  last ? &last->outcome : nullptr,
+                                                  entry.decision.writer)};
+    bytes += to_json(one).dump().size();
+    if (bytes > kMostExplainBytes && !reply.decisions.empty()) break;
+    reply.decisions.push_back(std::move(one));
   }
+  std::string& sentence = reply.sentence;
   const bool gone = report.gone && !report.stopped;
-  if (!sentence.empty() && gone) sentence += " The container is gone.";
-  if (!sentence.empty() && !report.gone && !report.at)
+  if (!reply.decisions.empty()) {
+    sentence = reply.decisions.front().sentence;
+    if (gone) sentence += " The container is gone.";
+    if (report.gone || report.at) return reply;
     if (const std::string now = now_text(report, report.decisions.front().decision.decision);
         !now.empty())
       sentence += " Now: " + now + ".";
-  if (sentence.empty())
-    sentence = report.gone || report.at
-                   ? escape_name(report.now.container.name) + (gone ? ": gone, and" : ":") +
-                         " no decision about it is kept from that time."
-                   : holding_sentence(report.now) +
-                         (report.unwritable.empty() ? ""
-                                                    : " Now: " + unwritable_text(report) + ".");
-  return ok_reply({{"sentence", sentence},
-                   {"at", report.at ? json(seconds_since_epoch(*report.at)) : json(nullptr)},
-                   {"gone", report.gone},
-                   {"container", to_json(report.now)},
-                   {"decisions", std::move(decisions)}});
+  } else if (report.gone || report.at) {
+    sentence = escape_name(report.now.container.name) + (gone ? ": gone, and" : ":") +
+               " no decision about it is kept from that time.";
+  } else {
+    sentence = holding_sentence(report.now);
+    if (!report.unwritable.empty()) sentence += " Now: " + unwritable_text(report) + ".";
+  }
+  return reply;
 }
 
 json to_json(const EventReport& report) {
@@ -460,7 +193,7 @@ json to_json(const EventReport& report) {
   if (report.decision) {
     out["event"] = "decision";
     out["decision"] = to_json(*report.decision, report.time);
-    out["writer"] = text_or_null(report.writer);
+    out["writer"] = report.writer.empty() ? json() : json(printable(report.writer));
     out["sentence"] = explain_sentence(report.name, *report.decision, nullptr, report.writer);
   }
   if (report.outcome) {
@@ -487,13 +220,6 @@ json history_reply(const ContainerInfo& container, std::span<const HistoryRow> r
                       {"memory_current_bytes", or_null(row.memory_current_bytes)},
                       {"limits", to_json(row.limits)}});
   return ok_reply({{"container", to_json(container)}, {"points", std::move(points)}});
-}
-
-json to_json(const ActionReport& report) {
-  return ok_reply({{"done", printable(report.done)},
-                   {"undo", printable(report.undo)},
-                   {"changes", texts(report.changes)},
-                   {"failures", texts(report.failures)}});
 }
 
 }  // namespace cgphase

@@ -10,7 +10,7 @@
 namespace cgphase {
 namespace {
 
-// By the verdict's name: one that has no phrase yet is told by its name.
+// By the name of the verdict. A verdict without a phrase is printed by its name.
 struct Phrase {
   std::string_view verdict, text;
 };
@@ -101,7 +101,7 @@ std::string change_text(const Decision& decision) {
                      limit_text(decision.resource, decision.new_limits), why(decision));
 }
 
-// A floor may leave no lower step at all, or one that rounding hides.
+// A floor may leave no lower step, or one that rounding hides.
 std::string refusal_text(const Decision& decision) {
   const std::string now = limit_text(decision.resource, decision.old_limits);
   const std::string other = limit_text(decision.resource, decision.new_limits);

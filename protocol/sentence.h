@@ -9,18 +9,18 @@
 
 namespace cgphase {
 
-// What was done or refused, from what to what, why, and what became of it. `name` is escaped here;
-// `outcome` may be null. `writer` is as in JournalDecision.
+// Says what was done or refused, the values before and after, the reason and the outcome. Escapes
+// `name`. `outcome` may be null. `writer` is as in JournalDecision.
 std::string explain_sentence(std::string_view name, const Decision& decision,
                              const Outcome* outcome, std::string_view writer = {});
 
-// What became of a decision, alone.
+// Says how a decision ended.
 std::string outcome_sentence(std::string_view name, const Outcome& outcome);
 
-// The sentence where there is no decision yet: what cgphase sees and what it waits for.
+// The sentence without a decision: the present state, and the rules that block a decision.
 std::string holding_sentence(const ContainerReport& report);
 
-// "its behaviour is in no known phase": why a verdict keeps a limit as it is; empty for `allowed`.
+// Says why a verdict keeps a limit: "its behaviour is in no known phase". Empty for `allowed`.
 std::string_view because(Verdict verdict);
 
 }  // namespace cgphase

@@ -6,6 +6,7 @@
 #include "agent/http/web_files.h"
 #include "base/text.h"
 #include "protocol/metrics.h"
+#include "protocol/protocol.h"
 
 namespace cgphase {
 namespace {
@@ -26,9 +27,9 @@ unsigned status_of(int exit) {
   }
 }
 
-json answer_at_once(const HttpPages::Ask& ask, Verb verb) {
+json answer_at_once(const HttpPages::Ask& ask, const Request& request) {
   json body;
-  ask({.verb = verb}, [&](json reply) { body = std::move(reply); });
+  ask(request, [&](json reply) { body = std::move(reply); });
   return body;
 }
 
@@ -55,7 +56,10 @@ HttpReply http_reply_of(const json& body) {
 }
 
 std::string metrics_text(const HttpPages::Ask& ask, bool openmetrics) {
-  return metrics_page(answer_at_once(ask, Verb::status), answer_at_once(ask, Verb::list),
+  const auto status = read_reply<StatusReport>(answer_at_once(ask, StatusRequest{}));
+  const ListReply list =
+      read_reply<ListReply>(answer_at_once(ask, ListRequest{})).value_or(ListReply{});
+  return metrics_page(status ? &*status : nullptr, list.containers,
                       openmetrics ? MetricsForm::openmetrics : MetricsForm::prometheus);
 }
 
@@ -63,7 +67,8 @@ HttpReply HttpPages::make(Often which) const {
   if (which == Often::metrics)
     return {.type = kOpenMetricsType,
             .body = std::make_shared<const std::string>(metrics_text(ask_, true))};
-  return http_reply_of(answer_at_once(ask_, which == Often::status ? Verb::status : Verb::list));
+  const Request request = which == Often::status ? Request(StatusRequest{}) : ListRequest{};
+  return http_reply_of(answer_at_once(ask_, request));
 }
 
 const HttpReply& HttpPages::kept(Often which) {
@@ -76,8 +81,8 @@ const HttpReply& HttpPages::kept(Often which) {
 void HttpPages::serve(const HttpRoute& route, const HttpServer::Respond& respond) {
   if (route.kind == HttpRoute::Kind::file) return respond(file_reply(route.file));
   if (route.kind == HttpRoute::Kind::metrics) return respond(kept(Often::metrics));
-  if (route.request.verb == Verb::status) return respond(kept(Often::status));
-  if (route.request.verb == Verb::list) return respond(kept(Often::list));
+  if (verb_of(route.request) == Verb::status) return respond(kept(Often::status));
+  if (verb_of(route.request) == Verb::list) return respond(kept(Often::list));
   // Out of the history it comes in another thread, which makes the text as well.
   ask_(route.request, [respond](const json& body) { respond(http_reply_of(ok_reply(body))); });
 }

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "protocol/protocol.h"
+#include "protocol/requests.h"
 
 namespace cgphase {
 

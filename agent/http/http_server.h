@@ -19,6 +19,7 @@
 #include "agent/http/http_route.h"
 #include "agent/http/http_sockets.h"
 #include "agent/server/peer.h"
+#include "protocol/protocol.h"
 
 namespace cgphase {
 

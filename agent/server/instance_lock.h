@@ -1,5 +1,5 @@
 // One daemon per runtime directory. The lock is an flock on DIRECTORY/lock, so the kernel releases
-// it however the daemon ends; the file itself stays.
+// it when the daemon ends for any reason. The file stays.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@ namespace cgphase {
 
 class InstanceLock {
  public:
-  // Makes the directory (0750, its parent must exist) where it is missing. Refuses one that is a
-  // link, that another user owns, or that others may write to. Errors: denied (those), invalid
-  // (another daemon holds the lock; the text names its pid and the way out), io.
+  // Makes a missing directory (0750; its parent must exist). Refuses a directory that is a link,
+  // that another user owns, or that others may write to. Errors: denied (those), invalid (another
+  // daemon has the lock; the text names its pid and what to do), io.
   static Result<InstanceLock> acquire(const std::string& directory);
 
-  // The directory, held open (O_PATH is not set: fchown works on it).
+  // The open directory. O_PATH is not set, so that fchown works.
   int directory_fd() const { return directory_.get(); }
   const std::string& directory() const { return path_; }
 

@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::size_t kStatusLimitBytes = 512;
 
-// A newline would begin another assignment of the notify protocol; printable() leaves none.
+// A newline would begin another assignment of the protocol. printable() leaves no newline.
 std::string status_line(std::string_view status) {
   return "STATUS=" + printable(status.substr(0, kStatusLimitBytes));
 }
 
-// A failure to tell is nothing to act on: the service manager draws its own conclusion.
+// A failed message needs no action here: the service manager has a timeout.
 void send(const std::string& text) { static_cast<void>(::sd_notify(0, text.c_str())); }
 
 }  // namespace

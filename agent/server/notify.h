@@ -1,5 +1,5 @@
-// What the service manager is told (sd_notify(3)). Every call does nothing where there is none:
-// NOTIFY_SOCKET is not set. Any thread; sends one datagram and does not block for an answer.
+// Messages to the service manager (sd_notify(3)). Without NOTIFY_SOCKET, every call does nothing.
+// Any thread. Each call sends one datagram and does not wait for an answer.
 #pragma once
 
 #include <chrono>
@@ -8,16 +8,16 @@
 
 namespace cgphase::notify {
 
-// The daemon serves; `status` is one line for `systemctl status`, escaped here.
+// The daemon is ready. `status` is one line for `systemctl status`; it is escaped here.
 void ready(std::string_view status);
 void status(std::string_view status);
-// Sent by the control loop itself, so that a hung loop is seen.
+// Call from the control loop itself, so that a hung loop is detected.
 void watchdog();
-// A reload begins; call ready() when it is done.
+// A reload begins. Call ready() when it is done.
 void reloading();
 void stopping();
 
-// How often to call watchdog(): half of what the service manager waits for. Absent: it does not.
+// The interval for watchdog(): half of the timeout of the service manager. Absent: no timeout.
 std::optional<std::chrono::microseconds> watchdog_interval();
 
 }  // namespace cgphase::notify

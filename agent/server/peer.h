@@ -1,4 +1,4 @@
-// Who is at the other end of a Unix socket, as the kernel says it, and what they may do.
+// The identity of a peer of a Unix socket, from the kernel, and its permissions.
 #pragma once
 
 #include <sys/types.h>
@@ -11,28 +11,29 @@
 
 namespace cgphase {
 
-// Never a pid: it may be another process by the time it is looked up.
+// Has no pid, because the pid may belong to another process when it is used.
 struct Peer {
   uid_t uid = 0;
   gid_t gid = 0;
   std::vector<gid_t> groups;  // supplementary
-  bool admin = false;         // came in by the admin socket
+  bool admin = false;         // connected to the admin socket
 };
 
 struct Access {
   uid_t own_uid = 0;                 // of the daemon
-  std::optional<gid_t> read_group;   // who else may read; absent where the group does not exist
+  std::optional<gid_t> read_group;   // may read, too; absent if the group does not exist
 };
 
-// Root, the daemon's own user, or a member of the read group. Pure.
+// True for root, the daemon's own user and members of the read group. Pure.
 bool may_read(const Peer& peer, const Access& access);
-// Root or the daemon's own user (which is root, but for a daemon run for one's own cgroups). Pure.
+// True for root and the daemon's own user. That is root, unless a user runs the daemon for its own
+// cgroups. Pure.
 bool may_admin(const Peer& peer, const Access& access);
 
-// SO_PEERCRED and SO_PEERGROUPS of a connected socket: what the peer was when it connected.
+// Reads SO_PEERCRED and SO_PEERGROUPS: the identity of the peer when it connected.
 Result<Peer> peer_of(int socket_fd);
 
-// Absent where there is no such group.
+// Absent if there is no such group.
 std::optional<gid_t> group_id(const std::string& name);
 
 }  // namespace cgphase

@@ -22,7 +22,7 @@ namespace {
 using boost::system::error_code;
 
 constexpr int kBacklog = 64;
-// Out of descriptors or memory: accepting again at once would spin.
+// Pause after running out of descriptors or memory, because accepting again at once would spin.
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
 struct Door {
@@ -43,13 +43,13 @@ class Umask {
   mode_t old_;
 };
 
-// The directory of the sockets, held open.
+// The open directory of the sockets.
 struct Place {
   std::string path;
   Fd directory;
 };
 
-// The lock is ours, so a socket found here belongs to a daemon that is dead.
+// This daemon has the lock, so any socket here belongs to a dead daemon.
 Status remove_leftover(const Place& place, const char* name) {
   const std::string path = place.path + "/" + name;
   struct stat status {};
@@ -88,8 +88,8 @@ Result<Fd> bind_door(const Place& place, const Door& door) {
   return socket;
 }
 
-// Lets the read group through the directory and to read.sock, by the held descriptor. A daemon that
-// is not root may give to its own groups only: then the file modes keep the others out, too.
+// Gives the read group access to the directory and to read.sock, by descriptor. A daemon without
+// root can use only its own groups; the file modes exclude the other users then.
 Status give_to_group(const Place& place, gid_t group) {
   const auto own = static_cast<uid_t>(-1);
   const int directory = place.directory.get();
@@ -155,7 +155,7 @@ class SocketServer::Impl : public std::enable_shared_from_this<Impl> {
     std::vector<std::weak_ptr<SocketSession>> sessions;
   };
 
-  // One connection per turn of the loop, so that a flood of them cannot hold it.
+  // Accepts one connection per turn of the loop, so that a flood of them cannot block it.
   void wait(Listener& listener) {
     listener.socket.async_wait(boost::asio::posix::stream_descriptor::wait_read,
                                [self = shared_from_this(), &listener](error_code error) {
@@ -185,7 +185,7 @@ class SocketServer::Impl : public std::enable_shared_from_this<Impl> {
     SessionSettings& settings = *listener.settings;
     if (settings.clients >= settings.options.client_limit) return turn_away(client);
     Result<Peer> peer = peer_of(client.get());
-    if (!peer) return;  // it is gone already
+    if (!peer) return;  // the client closed already
     peer->admin = listener.door.admin;
     const bool allowed = peer->admin ? may_admin(*peer, access_) : may_read(*peer, access_);
     SocketSession::Socket socket(io_, boost::asio::local::stream_protocol(), client.release());
@@ -202,10 +202,10 @@ class SocketServer::Impl : public std::enable_shared_from_this<Impl> {
     return " or as a member of the group " + listener.settings->options.group;
   }
 
-  // Best effort and never blocking: a client beyond the limit gets no session.
+  // Best effort, never blocks: a client beyond the limit gets no session.
   static void turn_away(const Fd& client) {
     const std::string frame = encode_reply_frame(error_reply(
-        Exit::unreachable, "the daemon has as many clients as it takes at once; try again"));
+        Exit::unreachable, "the daemon has no room for another client now; try again"));
     static_cast<void>(
         ::send(client.get(), frame.data(), frame.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
   }

@@ -1,10 +1,10 @@
 // The two Unix sockets of the daemon, on the agent's io_context: DIRECTORY/read.sock (0660, group)
-// for reading verbs and DIRECTORY/admin.sock (0600) for all of them. One request and one reply per
-// connection (protocol/protocol.h). A slow, silent or hostile client costs one descriptor, at most
-// 64 KiB for at most `request_limit` until its request is there, and as long its reply until it is
-// taken; `unsent_limit_bytes` bounds the replies of one socket together. None delays the loop.
+// for reading verbs and DIRECTORY/admin.sock (0600) for all verbs. A connection carries one request
+// and one reply (protocol/protocol.h). A slow, silent or hostile client costs one descriptor, and
+// at most 64 KiB for at most `request_limit`. Its reply waits for that time, too.
+// `unsent_limit_bytes` bounds the unsent replies of one socket. No client delays the loop.
 //
-// Who may: decided from SO_PEERCRED and SO_PEERGROUPS at accept (agent/server/peer.h), behind the
+// Permissions follow from SO_PEERCRED and SO_PEERGROUPS at accept (agent/server/peer.h), beside the
 // file modes. Thread: that of the io_context, except for Respond.
 #pragma once
 
@@ -22,6 +22,7 @@
 #include "agent/server/peer.h"
 #include "base/result.h"
 #include "protocol/protocol.h"
+#include "protocol/requests.h"
 
 namespace cgphase {
 
@@ -32,20 +33,20 @@ class SocketServer {
     std::chrono::milliseconds request_limit{2000};    // to send a request, and to take a reply
     std::chrono::milliseconds answer_limit{5000};     // for the agent to answer
     int client_limit = 32;                            // per socket, so readers cannot lock out root
-    // Of replies not taken yet, per socket: one above 64 KiB that finds no room becomes an error.
+    // Unsent replies per socket. A reply above 64 KiB without room becomes an error.
     std::size_t unsent_limit_bytes = 2 * kReplyLimitBytes;
   };
 
-  // Sends the reply of one request: from any thread, while the io_context lives; only the first
-  // call counts, and none after answer_limit. May be dropped: the client then gets an error.
+  // Sends the reply of one request, from any thread, while the io_context lives. Only the first
+  // call counts, and none after answer_limit. If it is dropped, the client gets an error.
   using Respond = std::function<void(nlohmann::json)>;
   // Answers a request at once or later. Admin verbs arrive only from admin.sock, with
   // peer.admin set. An exception becomes an error reply.
   using Answer = std::function<void(const Request&, const Peer&, Respond)>;
 
-  // Binds both sockets in the locked directory; leftovers of a dead daemon are replaced, a file
-  // that is no socket is refused. The lock must outlive the server. Sets the process's umask while
-  // it binds: call before other threads create files. Errors: invalid, denied, io.
+  // Binds both sockets in the locked directory. Replaces sockets of a dead daemon, and refuses any
+  // other file. The lock must outlive the server. It sets the umask of the process while it binds,
+  // so call it before other threads create files. Errors: invalid, denied, io.
   static Result<SocketServer> listen(boost::asio::io_context& io, const InstanceLock& lock,
                                      const Options& options, const Answer& answer);
   SocketServer(SocketServer&&) noexcept;

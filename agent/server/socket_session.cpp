@@ -14,10 +14,10 @@ using boost::system::error_code;
 
 namespace {
 
-// Such a reply is sent in any case: what a command did is told, and why another is not answered.
+// A reply up to this size is always sent, so that the result of a command is never lost.
 constexpr std::size_t kSmallReplyBytes = 64 * 1024;
 
-// From any thread: what one makes is counted before another is made.
+// Any thread. Counts the frame before another one is made.
 ReplyFrame counted_frame(const std::shared_ptr<SessionSettings>& settings,
                          const nlohmann::json& reply) {
   std::string frame = encode_reply_frame(reply);
@@ -26,8 +26,8 @@ ReplyFrame counted_frame(const std::shared_ptr<SessionSettings>& settings,
       size > kSmallReplyBytes) {
     settings->unsent_bytes -= size;
     return counted_frame(
-        settings, error_reply(Exit::failure, "the daemon is busy: too many answers wait to be "
-                                             "taken; try again"));
+        settings, error_reply(Exit::failure, "the daemon is busy: too many replies are unsent; "
+                                             "try again"));
   }
   return {new const std::string(std::move(frame)), [settings](const std::string* sent) {
             settings->unsent_bytes -= sent->size();
@@ -61,11 +61,11 @@ void SocketSession::close() {
   socket_.close(ignored);
 }
 
-// The deadline of the state that begins now; the one before it is cancelled.
+// Sets the deadline of the next state, and cancels the previous one.
 void SocketSession::arm(std::chrono::milliseconds limit) {
   timer_.expires_after(limit);
   timer_.async_wait([self = shared_from_this()](error_code error) {
-    // One that fired just before it was armed anew does not count.
+    // A timer that fired just before it was set again does not count.
     const bool due = self->timer_.expiry() <= std::chrono::steady_clock::now();
     if (!error && due) self->expire();
   });
@@ -108,17 +108,18 @@ void SocketSession::read_payload() {
 void SocketSession::handle_request() {
   const Result<Request> request = parse_request(payload_);
   if (!request) return reply(error_reply(request.error()));
-  if (is_admin(request->verb) && !peer_.admin)
-    return refuse(Exit::denied, std::string(to_string(request->verb)) +
+  const Verb verb = verb_of(*request);
+  if (is_admin(verb) && !peer_.admin)
+    return refuse(Exit::denied, std::string(to_string(verb)) +
                                     " is taken on the admin socket only; run it with sudo");
   if (!settings_->answer) return close();
   state_ = State::answering;
   arm(settings_->options.answer_limit);
-  // Weak: an answer that never comes must not keep the client's descriptor.
+  // The pointer is weak: a missing answer must not keep the client's descriptor.
   const auto respond = [weak = weak_from_this(),
                         executor = socket_.get_executor(),
                         settings = settings_](nlohmann::json body) {
-    // Where the answer was made, which is not the loop where it comes out of the history.
+    // The frame is made in the thread of the answer: for the history, that is not the loop.
     boost::asio::post(executor, [weak, frame = counted_frame(settings, ok_reply(std::move(body)))] {
       const auto self = weak.lock();
       if (self && self->state_ == State::answering) self->send(frame);

@@ -1,5 +1,5 @@
-// One client of a socket of the daemon: reads one request, waits for its answer, writes one reply,
-// ends. Kept alive by its own pending operations; every state has a deadline, so all of them end.
+// One client of a socket of the daemon: reads one request, waits for its answer, writes one reply
+// and ends. Its own pending operations keep it alive. Every state has a deadline.
 #pragma once
 
 #include <utility>  // before Asio 1.74, which uses std::exchange without it
@@ -21,7 +21,7 @@
 
 namespace cgphase {
 
-// What all sessions of one socket share. Owned by the server and the sessions.
+// Shared by all sessions of one socket. Owned by the server and the sessions.
 struct SessionSettings {
   SocketServer::Options options;
   SocketServer::Answer answer;  // emptied when the server stops
@@ -29,7 +29,7 @@ struct SessionSettings {
   std::atomic<std::size_t> unsent_bytes = 0;  // of ReplyFrames alive
 };
 
-// A reply as a frame, counted in its socket's settings until nobody holds it.
+// A reply as a frame. The settings of its socket count its bytes while it lives.
 using ReplyFrame = std::shared_ptr<const std::string>;
 
 class SocketSession : public std::enable_shared_from_this<SocketSession> {
@@ -43,7 +43,7 @@ class SocketSession : public std::enable_shared_from_this<SocketSession> {
 
   // Begins to read the request.
   void start();
-  // Tells the client why it is not served, then ends.
+  // Sends an error reply, then ends.
   void refuse(Exit exit, std::string_view text);
   // Ends at once.
   void close();

@@ -76,7 +76,7 @@ const Form kDifferencesForm{.text = render_differences, .rows = "/config",
 const Form kConfigCheckForm{.text = render_config_check, .columns = kCheckColumns};
 
 OrComplaint<json> ask_config(const CommonOptions& options) {
-  return ask_daemon(options.socket, {.verb = Verb::config, .args = json::object()});
+  return ask_daemon(options.socket, ConfigRequest{});
 }
 
 // Modes of containers are not configuration keys, but they have an origin.

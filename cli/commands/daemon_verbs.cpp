@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -20,13 +22,10 @@
 #include "cli/options.h"
 #include "cli/output/print.h"
 #include "cli/output/time_text.h"
-#include "cli/output/view.h"
 #include "protocol/report.h"
 
 namespace cgphase {
 namespace {
-
-using nlohmann::json;
 
 constexpr double kHistoryDefaultSeconds = 3600;
 
@@ -39,21 +38,21 @@ struct Words {
   bool all = false, follow = false, until_restart = false;
 };
 
-// Parses `text` into the argument `name`. Empty text is no error. Returns false and sets the exit
-// code if `text` is not a time.
-bool take_time(const std::string& text, const char* name, const CommonOptions& options,
-               Request& request, int& exit_code) {
+// Parses `text` into `seconds`. Empty text is no error. Returns false and sets the exit code if
+// `text` is not a time.
+bool take_time(const std::string& text, const CommonOptions& options,
+               std::optional<double>& seconds, int& exit_code) {
   if (text.empty()) return true;
   const Result<WallTime> time = parse_time(text, SystemClock().wall_now(), options.utc);
   if (!time) {
     exit_code = complain(Exit::usage, time.error().text);
     return false;
   }
-  request.args[name] = seconds_since_epoch(*time);
+  seconds = seconds_since_epoch(*time);
   return true;
 }
 
-int ask_and_print(Request request, const Form& form, const CommonOptions& options,
+int ask_and_print(const Request& request, const Form& form, const CommonOptions& options,
                   const std::string& state_dir = "") {
   const auto ask = history_source(options, state_dir);
   if (!ask) return complain(ask.error());
@@ -63,25 +62,26 @@ int ask_and_print(Request request, const Form& form, const CommonOptions& option
   return print(form, *body, options);
 }
 
-int print_action(const json& body, const CommonOptions& options) {
-  const bool failed = !view_array(body, "/failures").empty();
-  const int printed = options.silent() && !failed ? 0 : print(kActionForm, body, options);
+int print_action(const ActionReport& report, const CommonOptions& options) {
+  const bool failed = !report.failures.empty();
+  const int printed =
+      options.silent() && !failed ? 0 : print(kActionForm, to_json(report), options);
   return failed ? static_cast<int>(Exit::failure) : printed;
 }
 
-int act(Request request, const CommonOptions& options) {
-  const auto body = ask_daemon(options.admin_socket(), request);
-  return body ? print_action(*body, options) : complain(body.error());
+int act(const Request& request, const CommonOptions& options) {
+  const auto report = ask_for<ActionReport>(options.admin_socket(), request);
+  return report ? print_action(*report, options) : complain(report.error());
 }
 
-// Sends the same request for each container. Returns the exit code of the first that fails.
-int act_on_each(const Request& request, const std::vector<std::string>& containers,
+// Sends the request for each container. Returns the exit code of the first that fails.
+template <class R>
+int act_on_each(R request, const std::vector<std::string>& containers,
                 const CommonOptions& options) {
   int exit_code = 0;
   for (const std::string& container : containers) {
-    Request one = request;
-    one.args["container"] = container;
-    const int code = act(std::move(one), options);
+    request.container = container;
+    const int code = act(request, options);
     if (exit_code == 0) exit_code = code;
   }
   return exit_code;
@@ -90,48 +90,49 @@ int act_on_each(const Request& request, const std::vector<std::string>& containe
 int restore(const Words& words, const CommonOptions& options) {
   if (words.all == !words.containers.empty())
     return complain(Exit::usage, "restore: name a container or use --all");
-  if (!words.all)
-    return act_on_each({.verb = Verb::restore, .args = json::object()}, words.containers, options);
-  const Request request{.verb = Verb::restore, .args = {{"all", true}}};
-  const auto body = ask_daemon(options.admin_socket(), request);
-  if (body) return print_action(*body, options);
-  if (body.error().exit != Exit::unreachable) return complain(body.error());
+  if (!words.all) return act_on_each(RestoreRequest{}, words.containers, options);
+  const auto report = ask_for<ActionReport>(options.admin_socket(), RestoreRequest{.all = true});
+  if (report) return print_action(*report, options);
+  if (report.error().exit != Exit::unreachable) return complain(report.error());
   const std::string program = find_restore_program();
   if (program.empty())
     return complain(Exit::unreachable,
-                    body.error().text + "; cgphase-restore, which works without it, was not found");
+                    report.error().text +
+                        "; cgphase-restore, which works without it, was not found");
   const auto alone = restore_alone(program, options.runtime_directory(), words.cgroup_root);
   return alone ? print_action(*alone, options) : complain(alone.error());
 }
 
 int explain(const Words& words, const CommonOptions& options) {
-  Request request{.verb = Verb::explain, .args = {{"container", words.container}}};
+  ExplainRequest request{.container = words.container};
   int code = 0;
-  if (!take_time(words.at, "at_seconds", options, request, code)) return code;
-  return ask_and_print(std::move(request), kExplainForm, options, words.state_dir);
+  if (!take_time(words.at, options, request.at_seconds, code)) return code;
+  return ask_and_print(request, kExplainForm, options, words.state_dir);
 }
 
-bool take_span(const Words& words, const CommonOptions& options, Request& request, int& code) {
-  if (words.limit > 0) request.args["limit"] = words.limit;
-  if (!words.container.empty()) request.args["container"] = words.container;
-  return take_time(words.from, "from_seconds", options, request, code) &&
-         take_time(words.until, "until_seconds", options, request, code);
+// For history and events.
+template <class R>
+bool take_span(const Words& words, const CommonOptions& options, R& request, int& code) {
+  if (words.limit > 0) request.limit = words.limit;
+  if (!words.container.empty()) request.container = words.container;
+  return take_time(words.from, options, request.from_seconds, code) &&
+         take_time(words.until, options, request.until_seconds, code);
 }
 
 int history(const Words& words, const CommonOptions& options) {
-  Request request{.verb = Verb::history, .args = json::object()};
+  HistoryRequest request;
   int code = 0;
   if (!take_span(words, options, request, code)) return code;
-  if (words.from.empty())
-    request.args["from_seconds"] =
-        std::max(0.0, request.number("until_seconds")
-                              .value_or(seconds_since_epoch(SystemClock().wall_now())) -
-                          kHistoryDefaultSeconds);
+  if (words.from.empty()) {
+    const double now = seconds_since_epoch(SystemClock().wall_now());
+    request.from_seconds =
+        std::max(0.0, request.until_seconds.value_or(now) - kHistoryDefaultSeconds);
+  }
   return run_history(std::move(request), words.state_dir, options);
 }
 
 int events(const Words& words, const CommonOptions& options) {
-  Request request{.verb = Verb::events, .args = json::object()};
+  EventsRequest request;
   int code = 0;
   if (!take_span(words, options, request, code)) return code;
   if (words.follow && !words.state_dir.empty())
@@ -145,54 +146,52 @@ int events(const Words& words, const CommonOptions& options) {
 int mode(const Words& words, const CommonOptions& options) {
   if (words.until_restart && words.mode == "default")
     return complain(Exit::usage, "mode: default takes no --until-restart");
-  Request request{.verb = Verb::mode, .args = {{"mode", words.mode}}};
-  if (words.until_restart) request.args["until_restart"] = true;
-  return words.containers.empty() ? act(std::move(request), options)
+  const SetModeRequest request{.mode = words.mode, .until_restart = words.until_restart};
+  return words.containers.empty() ? act(request, options)
                                   : act_on_each(request, words.containers, options);
 }
 
 // Parses "cpu=CORES" or "memory=SIZE" into its argument; `auto` becomes 0. Errors: invalid.
-Status take_pin(std::string_view word, json& args) {
+Status take_pin(std::string_view word, PinRequest& request) {
   const std::size_t equals = word.find('=');
   const std::string_view name = word.substr(0, equals);
   const std::string value(equals == word.npos ? "" : word.substr(equals + 1));
-  const char* const argument = name == "cpu" ? "cpus" : "memory_mib";
+  std::optional<double>& argument = name == "cpu" ? request.cpus : request.memory_mib;
   if (equals == word.npos || (name != "cpu" && name != "memory"))
     return failure(ErrorKind::invalid,
                    escape_name(word) + " is not cpu=CORES, memory=SIZE or auto");
-  if (args.contains(argument))
-    return failure(ErrorKind::invalid, std::string(name) + " is given twice");
+  if (argument) return failure(ErrorKind::invalid, std::string(name) + " is given twice");
   if (value == "auto") {
-    args[argument] = 0;
+    argument = 0;
   } else if (name == "cpu") {
     const auto cores = parse_double(value);
     if (!cores || !(*cores > 0 && *cores <= 1e6))
       return failure(ErrorKind::invalid,
                      "cpu=" + escape_name(value) + " is neither a number of cores (0.5) nor auto");
-    args[argument] = *cores;
+    argument = *cores;
   } else {
     const auto bytes = parse_bytes(value);
     if (!bytes || *bytes == 0)
       return failure(ErrorKind::invalid,
                      "memory=" + escape_name(value) + " is neither a size (512M, 1.5GiB) nor auto");
-    args[argument] = static_cast<double>(*bytes) / static_cast<double>(kMiB);
+    argument = static_cast<double>(*bytes) / static_cast<double>(kMiB);
   }
   return {};
 }
 
 int pin(const Words& words, const CommonOptions& options) {
-  Request request{.verb = Verb::pin, .args = {{"container", words.container}}};
+  PinRequest request{.container = words.container};
   if (words.pin == "auto") {
-    request.args["cpus"] = request.args["memory_mib"] = 0;
-    return act(std::move(request), options);
+    request.cpus = request.memory_mib = 0;
+    return act(request, options);
   }
   for (std::string_view rest = words.pin; !rest.empty();) {
     const std::string_view word = rest.substr(0, rest.find(','));
-    if (const Status taken = take_pin(word, request.args); !taken)
+    if (const Status taken = take_pin(word, request); !taken)
       return complain(Exit::usage, "pin: " + taken.error().text);
     rest.remove_prefix(std::min(rest.size(), word.size() + 1));
   }
-  return act(std::move(request), options);
+  return act(request, options);
 }
 
 constexpr const char* kContainerHelp = "Name, id (4 or more characters) or cgroup path";
@@ -217,17 +216,16 @@ class Verbs {
   void add_reading() {
     add("status", "Show mode, changes, savings, overhead and sources", std::make_shared<Words>(),
         [](const Words&, const CommonOptions& options) {
-          return ask_and_print({.verb = Verb::status, .args = json::object()}, kStatusForm,
-                               options);
+          return ask_and_print(StatusRequest{}, kStatusForm, options);
         });
     add("list", "List containers: phase, use, limits, recommendation, saving",
         std::make_shared<Words>(), [](const Words&, const CommonOptions& options) {
-          return ask_and_print({.verb = Verb::list, .args = json::object()}, kListForm, options);
+          return ask_and_print(ListRequest{}, kListForm, options);
         });
     add_one("show", "Show one container in full",
             [](const Words& words, const CommonOptions& options) {
-              return ask_and_print({.verb = Verb::show, .args = {{"container", words.container}}},
-                                   kShowForm, options);
+              return ask_and_print(ShowRequest{.container = words.container}, kShowForm,
+                                   options);
             });
     auto words = std::make_shared<Words>();
     CLI::App* const verb =
@@ -263,8 +261,8 @@ class Verbs {
         ->check(CLI::IsMember({"observe", "advise", "enforce", "default"}));
     add_containers(*verb, *words);
     verb->add_flag("--until-restart", words->until_restart, "End the mode with the daemon");
-    add_each("pause", "Restore original limits and leave containers alone (admin)", Verb::pause);
-    add_each("resume", "Manage paused or restored containers again (admin)", Verb::resume);
+    add_each<PauseRequest>("pause", "Restore original limits and leave containers alone (admin)");
+    add_each<ResumeRequest>("resume", "Manage paused or restored containers again (admin)");
     words = std::make_shared<Words>();
     verb = add("pin", "Replace the policy's recommendation (admin)", words, pin);
     add_container(*verb, *words)->required();
@@ -289,12 +287,12 @@ class Verbs {
     add_container(*add(name, help, words, std::move(body)), *words)->required();
   }
 
-  void add_each(const char* name, const char* help, Verb verb) {
+  template <class R>
+  void add_each(const char* name, const char* help) {
     auto words = std::make_shared<Words>();
     add_containers(*add(name, help, words,
-                        [verb](const Words& all, const CommonOptions& options) {
-                          return act_on_each({.verb = verb, .args = json::object()},
-                                             all.containers, options);
+                        [](const Words& all, const CommonOptions& options) {
+                          return act_on_each(R{}, all.containers, options);
                         }),
                    *words)->required();
   }

@@ -9,19 +9,16 @@
 #include "cli/daemon_client.h"
 #include "cli/options.h"
 #include "cli/output/print.h"
-#include "cli/output/view.h"
 #include "cli/run_program.h"
 
 namespace cgphase {
 namespace {
 
 Finding examine_daemon(const CommonOptions& options) {
-  const Request request{.verb = Verb::status, .args = nlohmann::json::object()};
-  const auto status = ask_daemon(options.socket, request);
+  const auto status = ask_for<StatusReport>(options.socket, StatusRequest{});
   if (!status) return {Level::warn, "daemon", status.error().text, ""};
   return {Level::ok, "daemon",
-          "answers, version " + view_text(*status, "/version") + ", mode " +
-              view_text(*status, "/mode"),
+          "answers, version " + status->version + ", mode " + to_string(status->mode),
           ""};
 }
 

@@ -67,11 +67,10 @@ std::expected<FitQuestion, Complaint> question_of(const FitOptions& options) {
 
 Body live(const FitQuestion& question, const CommonOptions& common) {
   return ask_daemon(common.socket,
-                    {.verb = Verb::fit,
-                     .args = {{"cpus", question.cpu_cores},
-                              {"memory_mib", question.memory_bytes / static_cast<double>(kMiB)},
-                              {"seconds", question.duration.count()},
-                              {"risk", question.risk}}});
+                    FitRequest{.cpus = question.cpu_cores,
+                               .memory_mib = question.memory_bytes / static_cast<double>(kMiB),
+                               .seconds = question.duration.count(),
+                               .risk = question.risk});
 }
 
 std::unexpected<Complaint> no_host(const std::string& trace, const HostCapacity& known) {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/clock.h"
@@ -34,13 +35,10 @@ class StoredAnswers {
 
  private:
   OrComplaint<json> find(const Request& request) {
-    switch (request.verb) {
-      case Verb::history:
-        return request.args.contains("record") ? record_rows(request) : history(request);
-      case Verb::explain: return explain(request);
-      case Verb::events: return events(request);
-      default: break;
-    }
+    if (const auto* one = std::get_if<HistoryRequest>(&request))
+      return one->record ? record_rows(*one) : history(*one);
+    if (const auto* one = std::get_if<ExplainRequest>(&request)) return explain(*one);
+    if (const auto* one = std::get_if<EventsRequest>(&request)) return events(*one);
     return complaint(Exit::usage, "this needs a running daemon: leave out --state-dir");
   }
 
@@ -50,8 +48,7 @@ class StoredAnswers {
   };
 
   // The last container of a name, and the subject that selects its rows.
-  OrComplaint<Target> target_of(const Request& request) {
-    const std::string text = *request.text("container");
+  OrComplaint<Target> target_of(const std::string& text) {
     auto last = history_.last_container(text);
     if (!last) return complaint(last.error());
     if (!*last)
@@ -63,8 +60,8 @@ class StoredAnswers {
     return target;
   }
 
-  OrComplaint<json> history(const Request& request) {
-    const auto target = target_of(request);
+  OrComplaint<json> history(const HistoryRequest& request) {
+    const auto target = target_of(*request.container);
     if (!target) return std::unexpected(target.error());
     const WallTime from = from_of(request), until = until_of(request);
     const auto runs = history_.runs(target->subject, from, until);
@@ -78,8 +75,8 @@ class StoredAnswers {
     return history_of_name(target->record.stored.container, *runs, points, true);
   }
 
-  OrComplaint<json> record_rows(const Request& request) {
-    const auto record = static_cast<std::int64_t>(*request.number("record"));
+  OrComplaint<json> record_rows(const HistoryRequest& request) {
+    const std::int64_t record = *request.record;
     const auto run = history_.records(record - 1, 1);
     if (!run) return complaint(run.error());
     if (run->empty() || run->front().record != record)
@@ -91,10 +88,10 @@ class StoredAnswers {
     return history_of_record(run->front(), *points);
   }
 
-  OrComplaint<json> explain(const Request& request) {
-    const auto target = target_of(request);
+  OrComplaint<json> explain(const ExplainRequest& request) {
+    const auto target = target_of(request.container);
     if (!target) return std::unexpected(target.error());
-    ExplainReport report{.now = {}, .at = request.time("at_seconds"), .gone = true,
+    ExplainReport report{.now = {}, .at = time_of(request.at_seconds), .gone = true,
                          .stopped = true};
     report.now.container = target->record.stored.container;
     auto entries = history_.entries(target->subject, report.at.value_or(clock_.wall_now()),
@@ -104,12 +101,12 @@ class StoredAnswers {
     return to_json(report);
   }
 
-  OrComplaint<json> events(const Request& request) {
+  OrComplaint<json> events(const EventsRequest& request) {
     const Result<EventSpan> span = event_span(request);
     if (!span) return complaint(span.error());
     std::optional<Store::Subject> subject;
-    if (request.text("container")) {
-      const auto target = target_of(request);
+    if (request.container) {
+      const auto target = target_of(*request.container);
       if (!target) return std::unexpected(target.error());
       subject = target->subject;
     }
@@ -118,14 +115,14 @@ class StoredAnswers {
     return events_page(*events, events->size() == static_cast<std::size_t>(span->limit));
   }
 
-  static WallTime from_of(const Request& request) {
-    return request.time("from_seconds").value_or(WallTime{});
+  static WallTime from_of(const HistoryRequest& request) {
+    return time_of(request.from_seconds).value_or(WallTime{});
   }
-  WallTime until_of(const Request& request) const {
-    return request.time("until_seconds").value_or(clock_.wall_now());
+  WallTime until_of(const HistoryRequest& request) const {
+    return time_of(request.until_seconds).value_or(clock_.wall_now());
   }
-  static int rows_of(const Request& request) {
-    return request.count("limit", kHistoryRows, kMostHistoryRows);
+  static int rows_of(const HistoryRequest& request) {
+    return bounded(request.limit, kHistoryRows, kMostHistoryRows);
   }
 
   StoredHistory history_;

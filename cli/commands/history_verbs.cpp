@@ -51,25 +51,25 @@ OrComplaint<std::string> text_of(const Form& form, const json& body, const Commo
 
 // Reads pages from the newest to the oldest; each page has its events in order. Reads all pages if
 // the request has a start or a limit, otherwise one. `last` marks the last page.
-OrComplaint<void> each_page(const Ask& ask, Request request,
+OrComplaint<void> each_page(const Ask& ask, EventsRequest request,
                             const std::function<OrComplaint<void>(const json&, bool last)>& take) {
-  const bool all = request.args.contains("from_seconds") || request.args.contains("limit");
-  const auto wanted = request.number("limit");
-  for (double left = wanted.value_or(0);;) {
-    if (wanted) request.args["limit"] = std::min<double>(left, kMostEvents);
+  const std::optional<std::int64_t> wanted = request.limit;
+  const bool all = request.from_seconds || wanted;
+  for (std::int64_t left = wanted.value_or(0);;) {
+    if (wanted) request.limit = std::min<std::int64_t>(left, kMostEvents);
     const auto page = ask(request);
     if (!page) return std::unexpected(page.error());
     warn_unreadable(*page);
-    left -= static_cast<double>(view_array(*page, "/events").size());
+    left -= static_cast<std::int64_t>(view_array(*page, "/events").size());
     const std::string earlier = view_text(*page, "/earlier");
     const bool last = !all || earlier.empty() || (wanted && left < 1);
     if (const auto taken = take(*page, last); !taken || last) return taken;
-    request.args["before"] = earlier;
+    request.before = earlier;
   }
 }
 
 // Returns the events of all pages in one reply.
-OrComplaint<json> whole(const Ask& ask, Request request) {
+OrComplaint<json> whole(const Ask& ask, EventsRequest request) {
   json all = {{"schema", kSchema}};
   std::vector<json> pages;
   const auto take = [&](const json& page, bool) -> OrComplaint<void> {
@@ -89,7 +89,7 @@ OrComplaint<json> whole(const Ask& ask, Request request) {
 
 // Renders each page as it comes, because text is a tenth of the size of JSON. Prints from the last
 // page on, which is the oldest.
-int print_pages(const Ask& ask, Request request, const CommonOptions& options) {
+int print_pages(const Ask& ask, EventsRequest request, const CommonOptions& options) {
   std::vector<std::string> texts;
   const auto take = [&](const json& page, bool last) -> OrComplaint<void> {
     auto text = text_of(kEventsForm, page, options, last);
@@ -102,7 +102,7 @@ int print_pages(const Ask& ask, Request request, const CommonOptions& options) {
   return done ? 0 : complain(done.error());
 }
 
-int print_events(const Ask& ask, Request request, const CommonOptions& options) {
+int print_events(const Ask& ask, EventsRequest request, const CommonOptions& options) {
   if (options.output != Output::json && options.output != Output::openmetrics)
     return print_pages(ask, std::move(request), options);
   const auto body = whole(ask, std::move(request));
@@ -112,7 +112,7 @@ int print_events(const Ask& ask, Request request, const CommonOptions& options) 
 // --- history ---
 
 // Passes the points of one record to `take`, page by page. `first` is a reply with the first page.
-OrComplaint<void> each_points(const Ask& ask, const Request& asked, json first,
+OrComplaint<void> each_points(const Ask& ask, const HistoryRequest& asked, json first,
                               const std::function<OrComplaint<void>(json page)>& take) {
   const auto record = view_number(first, "/record");
   for (json page = std::move(first);;) {
@@ -121,12 +121,11 @@ OrComplaint<void> each_points(const Ask& ask, const Request& asked, json first,
     if (const auto taken = take(std::move(page)); !taken) return taken;
     if (!record) return {};
     const double last = view_number(points.back(), "/time").value_or(0);
-    Request request{.verb = Verb::history, .args = {{"record", *record}, {"rows", true}}};
-    request.args["from_seconds"] = last - kStepSeconds;
-    if (asked.args.contains("until_seconds"))
-      request.args["until_seconds"] = asked.args["until_seconds"];
-    request.args["limit"] = kHistoryPage;
-    auto next = ask(request);
+    auto next = ask(HistoryRequest{.record = static_cast<std::int64_t>(*record),
+                                   .from_seconds = last - kStepSeconds,
+                                   .until_seconds = asked.until_seconds,
+                                   .limit = kHistoryPage,
+                                   .rows = true});
     if (!next) return std::unexpected(next.error());
     // The page begins with the last point again, because usage is measured between two points.
     json fresh = json::array();
@@ -138,19 +137,19 @@ OrComplaint<void> each_points(const Ask& ask, const Request& asked, json first,
 }
 
 // Requests the first page of an earlier container of the name. `run` is its entry in a reply.
-OrComplaint<json> first_of(const Ask& ask, const Request& asked, const json& run) {
-  Request request{.verb = Verb::history,
-                  .args = {{"record", view_number(run, "/record").value_or(0)},
-                           {"rows", true},
-                           {"limit", kHistoryPage}}};
-  for (const char* name : {"from_seconds", "until_seconds"})
-    if (asked.args.contains(name)) request.args[name] = asked.args[name];
-  return ask(request);
+OrComplaint<json> first_of(const Ask& ask, const HistoryRequest& asked, const json& run) {
+  const auto record = static_cast<std::int64_t>(view_number(run, "/record").value_or(0));
+  return ask(HistoryRequest{.record = record,
+                            .from_seconds = asked.from_seconds,
+                            .until_seconds = asked.until_seconds,
+                            .limit = kHistoryPage,
+                            .rows = true});
 }
 
 // Returns all points of one record, or its newest `most`, in one page with the other members of
 // `first`.
-OrComplaint<json> collect(const Ask& ask, const Request& asked, json first, std::size_t most) {
+OrComplaint<json> collect(const Ask& ask, const HistoryRequest& asked, json first,
+                          std::size_t most) {
   json body = first;
   json::array_t points;
   const auto take = [&](json page) -> OrComplaint<void> {
@@ -167,8 +166,8 @@ OrComplaint<json> collect(const Ask& ask, const Request& asked, json first, std:
 
 // Returns the container of `first` and, if wanted, the earlier ones, oldest first. Together they
 // have the newest `most` points.
-OrComplaint<std::vector<json>> collect_runs(const Ask& ask, const Request& asked, json first,
-                                            std::size_t most, bool with_earlier) {
+OrComplaint<std::vector<json>> collect_runs(const Ask& ask, const HistoryRequest& asked,
+                                            json first, std::size_t most, bool with_earlier) {
   const json earlier = with_earlier ? view_array(first, "/earlier") : json::array();
   std::vector<json> runs;
   auto body = collect(ask, asked, std::move(first), most);
@@ -216,7 +215,7 @@ class HistoryText {
 };
 
 // Prints page by page, so that the oldest points appear before the newest are read.
-OrComplaint<void> print_all(const Ask& ask, const Request& request, json first,
+OrComplaint<void> print_all(const Ask& ask, const HistoryRequest& request, json first,
                             const json& earlier, HistoryText& text) {
   if (earlier.empty() && view_array(first, "/points").empty()) return text.page(first);
   const auto take = [&](const json& page) { return text.page(page); };
@@ -233,7 +232,7 @@ OrComplaint<void> print_all(const Ask& ask, const Request& request, json first,
 }
 
 // CSV rows do not name their container, so only the last container is printed.
-OrComplaint<void> print_history(const Ask& ask, const Request& request, json first,
+OrComplaint<void> print_history(const Ask& ask, const HistoryRequest& request, json first,
                                 std::optional<std::size_t> newest, const CommonOptions& options) {
   HistoryText text(options);
   const bool rows = options.output == Output::csv || options.output == Output::jsonl;
@@ -250,7 +249,7 @@ OrComplaint<void> print_history(const Ask& ask, const Request& request, json fir
 }
 
 // Returns one document: the last container, with the earlier ones and their points in "earlier".
-OrComplaint<json> history_document(const Ask& ask, const Request& request, json first,
+OrComplaint<json> history_document(const Ask& ask, const HistoryRequest& request, json first,
                                    std::optional<std::size_t> newest) {
   auto runs = collect_runs(ask, request, std::move(first),
                            newest.value_or(std::numeric_limits<std::size_t>::max()), true);
@@ -271,12 +270,13 @@ void warn_unreadable(const json& reply) {
   if (!why.empty()) complain_incomplete(memory_alone(why));
 }
 
-int run_history(Request request, const std::string& state_dir, const CommonOptions& options) {
+int run_history(HistoryRequest request, const std::string& state_dir,
+                const CommonOptions& options) {
   const auto ask = history_source(options, state_dir);
   if (!ask) return complain(ask.error());
   std::optional<std::size_t> newest;
-  if (const auto limit = request.number("limit")) newest = static_cast<std::size_t>(*limit);
-  request.args["limit"] = kHistoryPage;
+  if (request.limit) newest = static_cast<std::size_t>(*request.limit);
+  request.limit = kHistoryPage;
   auto first = (*ask)(request);
   if (!first) return complain(first.error());
   warn_unreadable(*first);
@@ -288,18 +288,17 @@ int run_history(Request request, const std::string& state_dir, const CommonOptio
   return body ? print(kHistoryForm, *body, options) : complain(body.error());
 }
 
-int run_events(Request request, const std::string& state_dir, const CommonOptions& options) {
+int run_events(EventsRequest request, const std::string& state_dir, const CommonOptions& options) {
   const auto ask = history_source(options, state_dir);
   return ask ? print_events(*ask, std::move(request), options) : complain(ask.error());
 }
 
 // Repeats the request from shortly before the last event, and leaves out what was printed.
-int follow_events(Request request, CommonOptions options) {
+int follow_events(EventsRequest request, CommonOptions options) {
   std::set<std::string> printed;
   const double now = now_seconds();
-  if (!request.args.contains("from_seconds") && !request.args.contains("limit"))
-    request.args["from_seconds"] = now;
-  double begin = request.number("from_seconds").value_or(0);
+  if (!request.from_seconds && !request.limit) request.from_seconds = now;
+  double begin = request.from_seconds.value_or(0);
   if (options.output == Output::json) options.output = Output::jsonl;
   const auto ask = history_source(options, "");
   if (!ask) return complain(ask.error());
@@ -310,18 +309,17 @@ int follow_events(Request request, CommonOptions options) {
     std::set<std::string> seen;
     const json& events = view_array(*body, "/events");
     // Events that the limit left out must not appear as new later.
-    if (const auto limit = request.number("limit");
-        limit && static_cast<double>(events.size()) >= *limit)
+    if (request.limit && std::cmp_greater_equal(events.size(), *request.limit))
       begin = std::max(begin, view_number(events.front(), "/time").value_or(0) + kStepSeconds);
     for (const json& event : events) {
       const std::string text = event.dump();
       if (!printed.contains(text)) fresh["events"].push_back(event);
       seen.insert(text);
       const double time = view_number(event, "/time").value_or(0);
-      request.args["from_seconds"] = std::max(begin, time - kFollowOverlapSeconds);
+      request.from_seconds = std::max(begin, time - kFollowOverlapSeconds);
     }
-    request.args.erase("limit");  // the limit is for entries that existed at the start
-    if (!request.args.contains("from_seconds")) request.args["from_seconds"] = now;
+    request.limit.reset();  // the limit is for entries that existed at the start
+    if (!request.from_seconds) request.from_seconds = now;
     printed = std::move(seen);
     // CSV titles are printed even before the first event.
     const bool titles = options.output == Output::csv && options.legend;

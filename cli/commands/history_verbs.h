@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/options.h"
-#include "protocol/protocol.h"
+#include "protocol/requests.h"
 
 namespace cgphase {
 
@@ -14,12 +14,12 @@ void complain_incomplete(const std::string& sentence);
 // Does the same if a reply says that the daemon has only the history in its memory.
 void warn_unreadable(const nlohmann::json& reply);
 
-// Each prints the result and returns the exit code. `request` has verb history or events; its limit
+// Each prints the result and returns the exit code. The limit of the request
 // is for all pages together. If `state_dir` is not empty, its files are read instead of asking the
 // daemon.
-int run_history(Request request, const std::string& state_dir, const CommonOptions& options);
-int run_events(Request request, const std::string& state_dir, const CommonOptions& options);
+int run_history(HistoryRequest request, const std::string& state_dir, const CommonOptions& options);
+int run_events(EventsRequest request, const std::string& state_dir, const CommonOptions& options);
 // Prints events from now on, or from the start of the request. Ends when the daemon does.
-int follow_events(Request request, CommonOptions options);
+int follow_events(EventsRequest request, CommonOptions options);
 
 }  // namespace cgphase

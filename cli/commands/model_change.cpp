@@ -50,10 +50,9 @@ std::optional<Complaint> notify_daemon(const CommonOptions& options, const HostS
     report.done += "; the daemon uses it from its next start";
     return std::nullopt;
   }
-  const auto body =
-      ask_daemon(options.admin_socket(), {.verb = Verb::model, .args = json::object()});
-  if (!body) return body.error();
-  report.changes.push_back(view_text(*body, "/done"));
+  const auto taken = ask_for<ActionReport>(options.admin_socket(), ModelRequest{});
+  if (!taken) return taken.error();
+  report.changes.push_back(taken->done);
   return std::nullopt;
 }
 
@@ -65,16 +64,18 @@ std::string named(std::optional<std::uint64_t> number) {
 
 OrComplaint<HostSetting> host_setting(const CommonOptions& options, const std::string& state_dir) {
   HostSetting host{.state_dir = state_dir.empty() ? kStateDir : state_dir};
-  const auto config = ask_daemon(options.socket, {.verb = Verb::config, .args = json::object()});
-  const auto status = ask_daemon(options.socket, {.verb = Verb::status, .args = json::object()});
-  for (const auto* body : {&config, &status})
-    if (!*body && state_dir.empty() && body->error().exit != Exit::unreachable)
-      return std::unexpected(body->error());
+  const auto config = ask_daemon(options.socket, ConfigRequest{});
+  const auto status = ask_for<StatusReport>(options.socket, StatusRequest{});
+  const auto gone = [](const auto& reply) {
+    return !reply && reply.error().exit == Exit::unreachable;
+  };
+  if (state_dir.empty() && !config && !gone(config)) return std::unexpected(config.error());
+  if (state_dir.empty() && !status && !gone(status)) return std::unexpected(status.error());
   if (config && status) {
     HostSetting asked;
     for (const json& row : view_array(*config, "/config")) take_row(row, asked);
     asked.running = true;
-    asked.model = unescape_name(view_text(*status, "/model/path"));
+    asked.model = status->model.path;
     if (state_dir.empty() || asked.state_dir == state_dir) return asked;
   }
   auto model = model_without_daemon(host.state_dir);

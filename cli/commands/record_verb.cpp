@@ -111,11 +111,11 @@ std::optional<Complaint> follow(const std::string& duration_text, HostHistory& w
   if (!ns || *ns == 0 || std::chrono::nanoseconds(*ns) > kLongestRecord)
     return Complaint{Exit::usage, "--for " + escape_name(duration_text) +
                                       " is not a duration up to 30 days (90s, 10m, 2h)"};
-  const auto there = ask_daemon(wanted.socket, {.verb = Verb::records, .args = {{"after", 0}}});
+  const auto there = ask_daemon(wanted.socket, RecordsRequest{});
   if (!there) return there.error();
   for (const std::string& name : wanted.containers) {
     const auto known =
-        ask_daemon(wanted.socket, {.verb = Verb::show, .args = {{"container", name}}});
+        ask_daemon(wanted.socket, ShowRequest{.container = name});
     if (!known && known.error().exit == Exit::no_container)
       complain(Exit::ok, "no container '" + escape_name(name) + "' yet; waiting for it");
   }

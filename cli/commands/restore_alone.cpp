@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
 #include "base/parse.h"
 #include "base/text.h"
 #include "cli/run_program.h"
@@ -14,9 +12,9 @@ std::string find_restore_program() {
   return find_program("cgphase-restore", "/usr/lib/cgphase/cgphase-restore");
 }
 
-std::expected<nlohmann::json, Complaint> restore_alone(const std::string& program,
-                                                       const std::string& runtime_directory,
-                                                       const std::string& cgroup_root) {
+std::expected<ActionReport, Complaint> restore_alone(const std::string& program,
+                                                     const std::string& runtime_directory,
+                                                     const std::string& cgroup_root) {
   const auto end = run_program(
       {program, "--runtime-dir", runtime_directory, "--cgroup-root", cgroup_root}, STDOUT_FILENO);
   if (!end) return std::unexpected(end.error());
@@ -25,11 +23,8 @@ std::expected<nlohmann::json, Complaint> restore_alone(const std::string& progra
     return std::unexpected(
         Complaint{Exit::failure,
                   program + " could not restore all limits, the others are restored: " + said});
-  return nlohmann::json{{"schema", kSchema},
-                        {"done", "no daemon answers; cgphase-restore: " + said},
-                        {"undo", ""},
-                        {"changes", nlohmann::json::array()},
-                        {"failures", nlohmann::json::array()}};
+  return ActionReport{.done = "no daemon answers; cgphase-restore: " + said, .undo = {},
+                      .changes = {}, .failures = {}};
 }
 
 }  // namespace cgphase

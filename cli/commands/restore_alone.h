@@ -2,7 +2,6 @@
 #pragma once
 
 #include <expected>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "cli/daemon_client.h"
@@ -15,8 +14,8 @@ std::string find_restore_program();
 
 // Runs cgphase-restore and waits. Returns a body like the reply to an acting verb
 // (protocol/report.h).
-std::expected<nlohmann::json, Complaint> restore_alone(const std::string& program,
-                                                       const std::string& runtime_directory,
-                                                       const std::string& cgroup_root);
+std::expected<ActionReport, Complaint> restore_alone(const std::string& program,
+                                                     const std::string& runtime_directory,
+                                                     const std::string& cgroup_root);
 
 }  // namespace cgphase

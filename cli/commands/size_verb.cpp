@@ -54,8 +54,9 @@ Sizes live(const SizeOptions& options, const CommonOptions& common) {
   const bool by_image = !options.image.empty();
   const std::string& name = by_image ? options.image : options.what.front();
   const std::string sent = printable(name) == name ? name : escape_name(name);
-  const auto body = ask_daemon(common.socket, {.verb = Verb::learned,
-                                               .args = {{by_image ? "image" : "container", sent}}});
+  LearnedRequest request;
+  (by_image ? request.image : request.container) = sent;
+  const auto body = ask_daemon(common.socket, request);
   if (!body && body.error().exit == Exit::unreachable && !by_image)
     return complaint(
         Exit::unreachable,

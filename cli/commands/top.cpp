@@ -1,52 +1,40 @@
 #include "cli/commands/top.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
-#include <vector>
 
+#include "base/text.h"
 #include "cli/output/render.h"
 #include "cli/output/view.h"
 
 namespace cgphase {
 namespace {
 
-using nlohmann::json;
-
 constexpr std::string_view kHome = "\x1b[H", kNoWrap = "\x1b[?7l", kWrap = "\x1b[?7h",
                            kClearLine = "\x1b[K", kClearBelow = "\x1b[J";
 
-double number_or_least(const json& container, const char* path) {
-  return view_number(container, path).value_or(-HUGE_VAL);
-}
-
-const char* sorted_by(TopOrder order) {
+std::optional<double> sorted_by(const ContainerReport& container, TopOrder order) {
   switch (order) {
-    case TopOrder::memory: return "/usage/memory_need_bytes";
-    case TopOrder::saved: return "/saving/memory_bytes";
-    default: return "/usage/cpu_cores";
+    case TopOrder::memory: return real(container.memory_need_bytes);
+    case TopOrder::saved: return real(container.saving.memory_bytes);
+    default: return container.cpu_cores;
   }
 }
 
 }  // namespace
 
-void sort_containers(json& list, TopOrder order) {
-  const auto found = list.find("containers");
-  if (found == list.end() || !found->is_array()) return;
-  auto& containers = found->get_ref<json::array_t&>();
-  if (order == TopOrder::name) {
-    std::ranges::stable_sort(containers, {},
-                             [](const json& one) { return view_text(one, "/name"); });
-    return;
-  }
-  const char* const path = sorted_by(order);
-  std::ranges::stable_sort(containers, std::greater<>(),
-                           [path](const json& one) { return number_or_least(one, path); });
+void sort_containers(ListReply& list, TopOrder order) {
+  if (order == TopOrder::name)
+    return void(std::ranges::stable_sort(list.containers, {}, [](const ContainerReport& one) {
+      return escape_name(one.container.name);
+    }));
+  std::ranges::stable_sort(list.containers, std::greater<>(),
+                           [order](const ContainerReport& one) { return sorted_by(one, order); });
 }
 
-std::string render_top(const json& status, const json& list, const TextStyle& style) {
+std::string render_top(const StatusReport& status, const ListReply& list, const TextStyle& style) {
   return render_summary(status, style) + '\n' + render_list(list, style);
 }
 

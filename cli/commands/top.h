@@ -3,10 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "cli/output/style.h"
+#include "protocol/report.h"
 
 namespace cgphase {
 
@@ -14,11 +14,10 @@ enum class TopOrder : std::uint8_t { cpu, memory, saved, name };
 
 // Sorts the containers of a list reply, largest first: cores used, bytes needed or bytes saved.
 // Containers without that value come last. Equal ones keep the daemon's order.
-void sort_containers(nlohmann::json& list, TopOrder order);
+void sort_containers(ListReply& list, TopOrder order);
 
 // Renders the replies to status and list as `top` shows them.
-std::string render_top(const nlohmann::json& status, const nlohmann::json& list,
-                       const TextStyle& style);
+std::string render_top(const StatusReport& status, const ListReply& list, const TextStyle& style);
 
 // Returns what draws `text` over the last picture on a terminal with `rows` rows: the lines that
 // fit, not wrapped. 0 rows: unknown, all lines.

@@ -107,12 +107,9 @@ std::size_t terminal_rows() {
   return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
 }
 
-OrComplaint<json> ask(Verb verb, const CommonOptions& options) {
-  return ask_daemon(options.socket, {.verb = verb, .args = json::object()});
-}
-
 // Draws over the last picture on a terminal.
-int draw(const json& status, const json& list, bool first, const CommonOptions& options) {
+int draw(const StatusReport& status, const ListReply& list, bool first,
+         const CommonOptions& options) {
   const TextStyle style = text_style(options, terminal_environment());
   const std::string frame = (first ? kClear : "") +
                             top_frame(render_top(status, list, style), terminal_rows());
@@ -151,15 +148,16 @@ int top(const TopWords& words, const CommonOptions& options) {
     keyboard.reset();
   };
   for (int printed = 1;; ++printed) {
-    auto list = ask(Verb::list, options);
-    const auto status = drawn && list ? ask(Verb::status, options) : json();
+    auto list = ask_for<ListReply>(options.socket, ListRequest{});
+    OrComplaint<StatusReport> status;
+    if (drawn && list) status = ask_for<StatusReport>(options.socket, StatusRequest{});
     if (!list || !status) {
       leave(printed > 1);
       return complain(list ? status.error() : list.error());
     }
     sort_containers(*list, words.order);
     const int code = drawn ? draw(*status, *list, printed == 1, options)
-                           : print_once(*list, times == 1, printed == 1, options);
+                           : print_once(to_json(*list), times == 1, printed == 1, options);
     if (code != 0) return code;
     if (printed == times) break;
     if (!keyboard) std::this_thread::sleep_for(delay);

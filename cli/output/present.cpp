@@ -1,12 +1,14 @@
 #include "cli/output/present.h"
 
 #include <nlohmann/json.hpp>
+#include <span>
 #include <vector>
 
 #include "base/text.h"
 #include "cli/output/render.h"
 #include "cli/output/table.h"
 #include "cli/output/view.h"
+#include "protocol/metrics.h"
 
 namespace cgphase {
 namespace {
@@ -138,23 +140,44 @@ std::string as_csv(const Form& form, const json& body, bool legend) {
 }
 
 std::unexpected<Error> no_such(const std::string& output, const Form& form) {
-  return failure(ErrorKind::invalid,
+  return failure(ErrorKind::unsupported,
                  "-o " + output + ": this verb has table, wide, json, jsonl" +
                      (form.columns.empty() ? "" : ", csv") +
-                     (form.metrics.empty() ? "" : ", openmetrics"));
+                     (form.metrics ? ", openmetrics" : ""));
+}
+
+// Reads a reply into its struct, then renders it.
+template <class Reply, class... More>
+auto typed(std::string (*render)(const Reply&, More...)) {
+  return [render](const json& body, More... more) -> Result<std::string> {
+    const Result<Reply> reply = read_reply<Reply>(body);
+    if (!reply) return std::unexpected(reply.error());
+    return render(*reply, more...);
+  };
+}
+
+std::string list_metrics(const ListReply& reply) { return openmetrics(reply.containers); }
+std::string show_metrics(const ContainerReport& report) {
+  return openmetrics(std::span(&report, 1));
+}
+
+Result<std::string> show_text(const json& body, const TextStyle& style) {
+  const Result<ContainerReport> report = read_reply<ContainerReport>(body);
+  if (!report) return std::unexpected(report.error());
+  return render_show(*report, view(body, "/bursts"), style);
 }
 
 }  // namespace
 
-const Form kStatusForm{.text = render_status, .metrics = kDaemonMetrics};
-const Form kListForm{.text = render_list, .rows = "/containers", .columns = kContainerColumns,
-                     .metrics = kContainerMetrics};
+const Form kStatusForm{.text = typed(render_status), .metrics = typed<StatusReport>(openmetrics)};
+const Form kListForm{.text = typed(render_list), .rows = "/containers",
+                     .columns = kContainerColumns, .metrics = typed(list_metrics)};
 const Form kShowForm{
-    .text = render_show, .columns = kContainerColumns, .metrics = kContainerMetrics};
-const Form kExplainForm{.text = render_explain};
+    .text = show_text, .columns = kContainerColumns, .metrics = typed(show_metrics)};
+const Form kExplainForm{.text = typed(render_explain)};
 const Form kHistoryForm{.text = render_history, .rows = "/points", .columns = kHistoryColumns};
 const Form kEventsForm{.text = render_events, .rows = "/events", .columns = kEventColumns};
-const Form kActionForm{.text = render_action};
+const Form kActionForm{.text = typed(render_action)};
 const Form kDoctorForm{.text = render_doctor, .rows = "/findings", .columns = kFindingColumns};
 
 Result<std::string> present(const Form& form, const json& body, Output output,
@@ -168,8 +191,8 @@ Result<std::string> present(const Form& form, const json& body, Output output,
       if (form.columns.empty()) return no_such("csv", form);
       return as_csv(form, body, style.legend);
     case Output::openmetrics:
-      if (form.metrics.empty()) return no_such("openmetrics", form);
-      return openmetrics(form.metrics, rows_of(form, body));
+      if (!form.metrics) return no_such("openmetrics", form);
+      return form.metrics(body);
   }
   return no_such("", form);
 }

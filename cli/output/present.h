@@ -1,6 +1,7 @@
 // Formats a reply as -o asks for.
 #pragma once
 
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
@@ -8,7 +9,6 @@
 #include "base/result.h"
 #include "cli/options.h"
 #include "cli/output/style.h"
-#include "protocol/metrics.h"
 
 namespace cgphase {
 
@@ -19,14 +19,14 @@ struct CsvColumn {
 
 // The formats of one kind of reply.
 struct Form {
-  std::string (*text)(const nlohmann::json& body, const TextStyle& style) = nullptr;
+  std::function<Result<std::string>(const nlohmann::json& body, const TextStyle& style)> text;
   const char* rows = "";  // JSON pointer to the array of rows; "": the reply is the row
   std::span<const CsvColumn> columns{};   // empty: no CSV
-  std::span<const Metric> metrics{};      // of a row; empty: no OpenMetrics
+  std::function<Result<std::string>(const nlohmann::json& body)> metrics = {};  // of -o openmetrics
 };
 
-// Returns the formatted reply. Errors: invalid, if the form lacks this output; the text names the
-// available ones.
+// Returns the formatted reply. Errors: unsupported, if the form lacks this output (the text names
+// the available ones); invalid, if the reply cannot be read.
 Result<std::string> present(const Form& form, const nlohmann::json& body, Output output,
                             const TextStyle& style);
 

@@ -31,7 +31,9 @@ std::unexpected<Complaint> complaint(const Error& error) {
 int print(const Form& form, const nlohmann::json& body, const CommonOptions& options) {
   const TextStyle style = text_style(options, terminal_environment());
   const Result<std::string> text = present(form, body, options.output, style);
-  if (!text) return complain(Exit::usage, text.error().text);
+  if (!text)
+    return complain(text.error().kind == ErrorKind::unsupported ? Exit::usage : Exit::failure,
+                    text.error().text);
   const OrComplaint<void> written = put(*text);
   return written ? 0 : complain(written.error());
 }

@@ -1,6 +1,11 @@
 // Renders explain, events, history and the replies to acting verbs.
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "base/text.h"
 #include "cli/output/render.h"
 #include "cli/output/table.h"
 #include "cli/output/time_text.h"
@@ -19,107 +24,101 @@ std::string time_cell(const json& body, const char* path, const TextStyle& style
   return seconds ? time_text(*seconds, style.utc) : "-";
 }
 
-bool is_cpu(const json& decision) { return view_text(decision, "/resource") == "cpu"; }
+std::string time_cell(WallTime time, const TextStyle& style) {
+  return time_text(seconds_since_epoch(time), style.utc);
+}
 
-std::string amount(const json& decision, const char* path) {
-  const auto value = view_number(decision, path);
+bool is_cpu(const Decision& decision) { return decision.resource == Resource::cpu; }
+
+std::string amount(const Decision& decision, double value) {
   return is_cpu(decision) ? cores_text(value) + " cores" : bytes_text(value);
 }
 
-std::string limit_amount(const json& decision, const char* which) {
-  const std::string path = std::string(which) + (is_cpu(decision) ? "/cpu_cores" : "/memory_bytes");
-  if (!view_number(decision, path.c_str())) return "no limit";
-  return amount(decision, path.c_str());
+std::string limit_amount(const Decision& decision, const Limits& limits) {
+  const auto value =
+      is_cpu(decision) ? real(limits.cpu_cores()) : real(limits.memory_bytes());
+  return value ? amount(decision, *value) : "no limit";
 }
 
-std::string outcome_text(const json& entry, const std::string& path, const TextStyle& style) {
-  if (!view(entry, path.c_str()).is_object()) return "-";
-  const std::string kind = view_text(entry, (path + "/kind").c_str());
-  const std::string detail = view_text(entry, (path + "/detail").c_str());
-  return (kind == "written" ? detail : kind + (detail.empty() ? "" : ", " + detail)) + " at " +
-         time_cell(entry, (path + "/time").c_str(), style);
-}
-
-std::optional<double> fact(const json& decision, const char* name) {
-  return view_number(decision, (std::string("/facts/") + name).c_str());
+std::string outcome_text(const std::optional<JournalOutcome>& entry, const TextStyle& style) {
+  if (!entry) return "-";
+  const Outcome& outcome = entry->outcome;
+  const std::string detail = printable(outcome.detail);
+  const std::string text =
+      outcome.kind == OutcomeKind::written
+          ? detail
+          : to_string(outcome.kind) + (detail.empty() ? "" : ", " + detail);
+  return text + " at " + time_cell(entry->time, style);
 }
 
 std::string percent(std::optional<double> ratio) {
   return ratio ? fmt::format("{:.2f} %", *ratio * 100) : "-";
 }
 
-std::string inputs_text(const json& decision) {
-  std::string text = amount(decision, "/usage") + (is_cpu(decision) ? " used" : " needed");
-  const auto add = [&](const char* name, const char* words) {
-    const auto value = fact(decision, name);
-    if (value && *value > 0) text += ", " + bytes_text(value) + words;
+std::string inputs_text(const Decision& decision) {
+  const Evidence& facts = decision.evidence;
+  std::string text = amount(decision, decision.usage) + (is_cpu(decision) ? " used" : " needed");
+  const auto add = [&](Fact fact, const char* words) {
+    if (facts[fact].value_or(0) > 0) text += ", " + bytes_text(facts[fact]) + words;
   };
   if (is_cpu(decision)) {
-    text += ", throttled " + percent(fact(decision, "throttled_ratio"));
+    text += ", throttled " + percent(facts[Fact::throttled_ratio]);
   } else {
-    add("memory_peak_need_bytes", " recent peak");
-    add("memory_current_bytes", " charged");
-    add("memory_growth_bytes_per_sec", "/s of growth");
+    add(Fact::memory_peak_need_bytes, " recent peak");
+    add(Fact::memory_current_bytes, " charged");
+    add(Fact::memory_growth_bytes_per_sec, "/s of growth");
   }
-  if (const auto runs = fact(decision, "earlier_runs"); runs && *runs > 0)
+  if (const auto runs = facts[Fact::earlier_runs]; runs && *runs > 0)
     text += ", " + count_text(runs) + " earlier runs";
   return text;
 }
 
-std::string pressure_text(const json& decision) {
-  return "cpu " + percent(fact(decision, "cpu_some_avg10")) + ", memory " +
-         percent(fact(decision, "memory_some_avg10")) + " (full " +
-         percent(fact(decision, "memory_full_avg10")) + "), io " +
-         percent(fact(decision, "io_some_avg10")) + "; " +
-         count_text(fact(decision, "refaults_per_sec")) + " refaults/s, " +
-         count_text(fact(decision, "major_faults_per_sec")) + " major faults/s";
+std::string pressure_text(const Evidence& facts) {
+  return "cpu " + percent(facts[Fact::cpu_some_avg10]) + ", memory " +
+         percent(facts[Fact::memory_some_avg10]) + " (full " +
+         percent(facts[Fact::memory_full_avg10]) + "), io " + percent(facts[Fact::io_some_avg10]) +
+         "; " + count_text(facts[Fact::refaults_per_sec]) + " refaults/s, " +
+         count_text(facts[Fact::major_faults_per_sec]) + " major faults/s";
 }
 
-std::string rails_text(const json& decision) {
-  std::string text = view_text(decision, "/verdict");
-  const auto floor = fact(decision, "floor");
-  if (floor && is_cpu(decision)) text += ", floor " + cores_text(floor) + " cores";
-  if (floor && !is_cpu(decision)) text += ", floor " + bytes_text(floor);
-  return text;
+std::string rails_text(const Decision& decision) {
+  const auto floor = decision.evidence[Fact::floor];
+  return to_string(decision.verdict) +
+         (floor ? ", floor " + amount(decision, *floor) : std::string());
 }
 
-std::string decision_details(const json& entry, const TextStyle& style) {
-  const json& decision = view(entry, "/decision");
+std::string decision_details(const ExplainedDecision& one, const TextStyle& style) {
+  const auto& [time, decision, writer] = one.entry.decision;
   Table table({{"", Table::Align::left}, {"", Table::Align::left}});
   const auto line = [&](const char* title, std::string text) {
     table.add({{title, Tone::dim}, {std::move(text), Tone::plain}});
   };
-  line("decision", count_text(view_number(decision, "/decision_id")) + " at " +
-                       time_cell(decision, "/time", style));
+  line("decision", fmt::format("{} at {}", decision.decision_id, time_cell(time, style)));
   line("inputs", inputs_text(decision));
-  line("pressure", pressure_text(decision));
-  line("phase", view_text(decision, "/phase/letter") + " (" +
-                    view_text(decision, "/phase/state") + "), distance " +
-                    fmt::format("{:.3g}, margin {:.3g}",
-                                view_number(decision, "/phase/distance").value_or(0),
-                                view_number(decision, "/phase/margin").value_or(0)));
-  if (view_text(decision, "/reason") == to_string(Reason::pinned))
-    line("pin asks for", amount(decision, "/statistic"));
-  else
-    line("statistic", amount(decision, "/statistic") + " from " +
-                          count_text(view_number(decision, "/sample_count")) + " samples");
-  line("reason", view_text(decision, "/reason"));
+  line("pressure", pressure_text(decision.evidence));
+  line("phase", fmt::format("{} ({}), distance {:.3g}, margin {:.3g}",
+                            phase_letter(decision.phase), to_string(decision.phase.state),
+                            decision.phase.distance, decision.phase.margin));
+  const std::string statistic = amount(decision, decision.statistic);
+  if (decision.reason == Reason::pinned) line("pin asks for", statistic);
+  else line("statistic", statistic + " from " + count_text(decision.sample_count) + " samples");
+  line("reason", to_string(decision.reason));
   line("safety rules", rails_text(decision));
-  line("limit", limit_amount(decision, "/old_limits") + " -> " +
-                    limit_amount(decision, "/new_limits"));
-  line("written", outcome_text(entry, "/written", style));
-  line("trial", outcome_text(entry, "/outcome", style));
+  line("limit", limit_amount(decision, decision.old_limits) + " -> " +
+                    limit_amount(decision, decision.new_limits));
+  line("written", outcome_text(one.entry.written, style));
+  line("trial", outcome_text(one.entry.end, style));
   TextStyle bare = style;
   bare.legend = false;
   return table.text(bare);
 }
 
-std::string earlier(const json& decisions, const TextStyle& style) {
+std::string earlier(const std::vector<ExplainedDecision>& decisions, const TextStyle& style) {
   if (decisions.size() < 2) return "";
   std::string text = style.legend ? "\nearlier\n" : "\n";
   for (std::size_t i = 1; i < decisions.size() && i <= kEarlierShown; ++i)
-    text += time_cell(decisions[i], "/decision/time", style) + "  " +
-            view_text(decisions[i], "/sentence") + "\n";
+    text += time_cell(decisions[i].entry.decision.time, style) + "  " +
+            printable(decisions[i].sentence) + "\n";
   return text;
 }
 
@@ -130,11 +129,10 @@ std::string letter_cell(const json& point) {
 
 }  // namespace
 
-std::string render_explain(const json& body, const TextStyle& style) {
-  const json& decisions = view_array(body, "/decisions");
-  std::string text = view_text(body, "/sentence") + "\n";
-  if (!decisions.empty()) text += "\n" + decision_details(decisions[0], style);
-  return text + earlier(decisions, style);
+std::string render_explain(const ExplainReply& reply, const TextStyle& style) {
+  std::string text = printable(reply.sentence) + "\n";
+  if (!reply.decisions.empty()) text += "\n" + decision_details(reply.decisions.front(), style);
+  return text + earlier(reply.decisions, style);
 }
 
 std::string render_events(const json& body, const TextStyle& style) {
@@ -162,14 +160,12 @@ std::string render_history(const json& body, const TextStyle& style) {
   return table.text(style);
 }
 
-std::string render_action(const json& body, const TextStyle& style) {
-  std::string text = view_text(body, "/done") + "\n";
-  for (const json& change : view_array(body, "/changes"))
-    text += "  " + view_text(change, "") + "\n";
-  for (const json& failed : view_array(body, "/failures"))
-    text += "  " + toned("failed: " + view_text(failed, ""), Tone::bad, style) + "\n";
-  const std::string undo = view_text(body, "/undo");
-  if (!undo.empty() && style.legend) text += "undo: " + undo + "\n";
+std::string render_action(const ActionReport& report, const TextStyle& style) {
+  std::string text = printable(report.done) + "\n";
+  for (const std::string& change : report.changes) text += "  " + printable(change) + "\n";
+  for (const std::string& failed : report.failures)
+    text += "  " + toned("failed: " + printable(failed), Tone::bad, style) + "\n";
+  if (!report.undo.empty() && style.legend) text += "undo: " + printable(report.undo) + "\n";
   return text;
 }
 

@@ -1,8 +1,10 @@
 // Renders status and doctor.
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/text.h"
 #include "cli/output/render.h"
 #include "cli/output/table.h"
 #include "cli/output/time_text.h"
@@ -29,98 +31,91 @@ class Lines {
   Table table_{{{"", Table::Align::left}, {"", Table::Align::left}}};
 };
 
-std::string heading(const json& body, const TextStyle& style) {
-  return fmt::format("cgphase {}, mode {}, policy {}, up {}\n", view_text(body, "/version"),
-                     toned(view_text(body, "/mode"), Tone::strong, style),
-                     view_text(body, "/policy"),
-                     duration_text(view_number(body, "/uptime_seconds")));
+std::string heading(const StatusReport& report, const TextStyle& style) {
+  return fmt::format("cgphase {}, mode {}, policy {}, up {}\n", printable(report.version),
+                     toned(to_string(report.mode), Tone::strong, style),
+                     printable(report.policy), duration_text(report.uptime_seconds));
 }
 
-std::string containers_text(const json& body) {
-  const double observe = view_number(body, "/containers/observe").value_or(0);
-  const double advise = view_number(body, "/containers/advise").value_or(0);
-  const double enforce = view_number(body, "/containers/enforce").value_or(0);
-  const double hands_off = view_number(body, "/containers/hands_off").value_or(0);
-  std::string text = fmt::format("{:.0f} seen: {:.0f} observe, {:.0f} advise, {:.0f} enforce",
+std::string containers_text(const StatusReport& report) {
+  const int observe = report.containers_observe, advise = report.containers_advise,
+            enforce = report.containers_enforce;
+  std::string text = fmt::format("{} seen: {} observe, {} advise, {} enforce",
                                  observe + advise + enforce, observe, advise, enforce);
-  if (hands_off > 0) text += fmt::format(" ({:.0f} hands off)", hands_off);
+  if (report.containers_hands_off > 0)
+    text += fmt::format(" ({} hands off)", report.containers_hands_off);
   return text;
 }
 
-std::string saved_text(const json& body) {
-  const double core_seconds = view_number(body, "/saved_core_seconds").value_or(0);
-  const double byte_seconds = view_number(body, "/saved_byte_seconds").value_or(0);
+std::string saved_text(const StatusReport& report) {
   return fmt::format("now {} cores, {}; since cgphased started {:.2f} core-hours, {:.2f} GiB-hours",
-                     cores_text(view_number(body, "/saved_now/cpu_cores")),
-                     bytes_text(view_number(body, "/saved_now/memory_bytes")),
-                     core_seconds / kSecondsPerHour, byte_seconds / kSecondsPerHour / 0x1p30);
+                     cores_text(report.saved_now.cpu_cores),
+                     bytes_text(real(report.saved_now.memory_bytes)),
+                     report.saved_core_seconds / kSecondsPerHour,
+                     report.saved_byte_seconds / kSecondsPerHour / 0x1p30);
 }
 
-std::string started_text(const json& body, const TextStyle& style) {
-  return "since cgphased started at " +
-         time_text(view_number(body, "/started").value_or(0), style.utc);
+std::string time_of_day(WallTime time, const TextStyle& style) {
+  return time_text(seconds_since_epoch(time), style.utc);
+}
+
+std::string started_text(const StatusReport& report, const TextStyle& style) {
+  return "since cgphased started at " + time_of_day(report.started, style);
 }
 
 // Covers the whole journal. Without a journal it covers only this run of the daemon, and says so.
-std::string changes_text(const json& body, const TextStyle& style) {
-  const auto up = view_number(body, "/writes/up"), down = view_number(body, "/writes/down");
-  if (!view_flag(body, "/changed_anything"))
-    return view_text(body, "/store/state") == "off"
-               ? "nothing has been changed " + started_text(body, style)
+std::string changes_text(const StatusReport& report, const TextStyle& style) {
+  if (!report.changed_anything)
+    return report.store.state == "off"
+               ? "nothing has been changed " + started_text(report, style)
                : "nothing has been changed on this host";
-  if (up.value_or(0) + down.value_or(0) > 0)
-    return fmt::format("{} up, {} down, {} trials reverted {}", count_text(up), count_text(down),
-                       count_text(view_number(body, "/trials_reverted")),
-                       started_text(body, style));
-  return fmt::format("none {}; the last one before was at {}", started_text(body, style),
-                     time_text(view_number(body, "/last_written_before").value_or(0), style.utc));
+  if (report.writes_up + report.writes_down > 0)
+    return fmt::format("{} up, {} down, {} trials reverted {}", report.writes_up,
+                       report.writes_down, report.trials_reverted, started_text(report, style));
+  return fmt::format("none {}; the last one before was at {}", started_text(report, style),
+                     time_of_day(report.last_written_before.value_or(WallTime{}), style));
 }
 
-std::string model_text(const json& body) {
-  std::string text =
-      fmt::format("{} ({} phases, {} features, step {})", view_text(body, "/model/path"),
-                  count_text(view_number(body, "/model/phases")),
-                  count_text(view_number(body, "/model/features")),
-                  duration_text(view_number(body, "/model/step_seconds")));
-  const std::string provenance = view_text(body, "/model/provenance");
-  if (view_text(body, "/model/origin") == "installed") text += ", installed on this host";
-  return provenance.empty() ? text : text + ", " + provenance;
+std::string model_text(const StatusReport& report) {
+  const auto& model = report.model;
+  std::string text = fmt::format("{} ({} phases, {} features, step {})", escape_name(model.path),
+                                 model.phases, model.features, duration_text(model.step_seconds));
+  if (model.origin == "installed") text += ", installed on this host";
+  return model.provenance.empty() ? text : text + ", " + printable(model.provenance);
 }
 
-std::string overhead_text(const json& body) {
-  const auto cores = view_number(body, "/overhead_cpu_cores");
+std::string overhead_text(const StatusReport& report) {
+  const auto cores = report.overhead_cpu_cores;
   return (cores ? fmt::format("{:.2f} % of one core", 100 * *cores) : "CPU not measured yet") +
-         ", " + bytes_text(view_number(body, "/rss_bytes"));
+         ", " + bytes_text(real(report.rss_bytes));
 }
 
-void add_companion(Lines& lines, const json& body) {
-  if (view_flag(body, "/companion_alive")) return lines.add("companion", "alive");
-  if (const json& needed = view(body, "/companion_needed"); needed.is_boolean() && !needed)
+void add_companion(Lines& lines, const StatusReport& report) {
+  if (report.companion_alive) return lines.add("companion", "alive");
+  if (!report.companion_needed)
     return lines.add("companion", "not needed: no limit can be written on this host");
   lines.add("companion", "not running: if the daemon dies, limits are not restored", Tone::bad);
 }
 
-void add_sources(Lines& lines, const json& body) {
+void add_sources(Lines& lines, const StatusReport& report) {
   const char* title = "sources";
-  for (const json& source : view_array(body, "/sources")) {
-    const bool present = view_flag(source, "/present");
-    const std::string detail = view_text(source, "/detail");
-    std::string text = view_text(source, "/name") + (present ? " ok" : " off");
-    if (!detail.empty()) text += (present ? ", " : ": ") + detail;
-    lines.add(title, text, present ? Tone::plain : Tone::caution);
+  for (const SourceReport& source : report.sources) {
+    std::string text = printable(source.name) + (source.present ? " ok" : " off");
+    if (!source.detail.empty())
+      text += (source.present ? ", " : ": ") + printable(source.detail);
+    lines.add(title, text, source.present ? Tone::plain : Tone::caution);
     title = "";
   }
 }
 
-void add_gpus(Lines& lines, const json& body) {
+void add_gpus(Lines& lines, const StatusReport& report) {
   const char* title = "gpus";
-  for (const json& gpu : view_array(body, "/gpus")) {
-    const std::string name = view_text(gpu, "/name");
-    lines.add(title, fmt::format("{}{}: {} busy, {} of {}", view_text(gpu, "/id"),
-                                 name.empty() ? "" : " " + name,
-                                 percent_text(view_number(gpu, "/utilisation_ratio")),
-                                 bytes_text(view_number(gpu, "/memory_bytes")),
-                                 bytes_text(view_number(gpu, "/memory_total_bytes"))));
+  for (const GpuReport& gpu : report.gpus) {
+    const std::string name = gpu.name.empty() ? "" : " " + escape_name(gpu.name);
+    lines.add(title, fmt::format("{}{}: {} busy, {} of {}", escape_name(gpu.id), name,
+                                 percent_text(gpu.use.utilisation_ratio),
+                                 bytes_text(real(gpu.use.memory_bytes)),
+                                 bytes_text(real(gpu.memory_total_bytes))));
     title = "";
   }
 }
@@ -130,59 +125,59 @@ Tone level_tone(const std::string& level) {
 }
 
 // What the history lost since the daemon started.
-std::string lost_text(const json& body) {
+std::string lost_text(const StatusReport& report) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
-  const auto count = [&](const char* path, const char* what) {
-    if (const double number = view_number(body, path).value_or(0); number > 0)
-      add(fmt::format("{:.0f} {}", number, what));
+  const auto count = [&](std::uint64_t number, const char* what) {
+    if (number > 0) add(fmt::format("{} {}", number, what));
   };
-  count("/store/dropped_samples", "samples dropped because memory was full");
-  count("/store/dropped_entries", "journal entries dropped because memory was full");
-  count("/store/left_out", "refusals over one user's share of the journal");
-  count("/store/damaged", "damaged blocks or rows");
-  if (const std::string kept = view_text(body, "/store/quarantined"); !kept.empty())
-    add("the content of a damaged file, kept as " + kept);
+  const auto& store = report.store;
+  count(store.dropped_samples, "samples dropped because memory was full");
+  count(store.dropped_entries, "journal entries dropped because memory was full");
+  count(store.left_out, "refusals over one user's share of the journal");
+  count(store.damaged, "damaged blocks or rows");
+  if (!store.quarantined.empty())
+    add("the content of a damaged file, kept as " + escape_name(store.quarantined));
   return text;
 }
 
 // What the daemon changed and saves.
-void add_effects(Lines& lines, const json& body, const TextStyle& style) {
-  lines.add("changes", changes_text(body, style),
-            view_flag(body, "/changed_anything") ? Tone::plain : Tone::good);
-  if (view_flag(body, "/kill_switch"))
+void add_effects(Lines& lines, const StatusReport& report, const TextStyle& style) {
+  lines.add("changes", changes_text(report, style),
+            report.changed_anything ? Tone::plain : Tone::good);
+  if (report.kill_switch)
     lines.add("kill switch",
               "on: limits are restored and containers only observed until the file is removed",
               Tone::caution);
-  lines.add("containers", containers_text(body));
-  lines.add("saved", saved_text(body));
+  lines.add("containers", containers_text(report));
+  lines.add("saved", saved_text(report));
 }
 
 }  // namespace
 
-std::string render_summary(const json& body, const TextStyle& style) {
+std::string render_summary(const StatusReport& report, const TextStyle& style) {
   Lines lines;
-  add_effects(lines, body, style);
-  lines.add("overhead", overhead_text(body));
-  return heading(body, style) + lines.text(style);
+  add_effects(lines, report, style);
+  lines.add("overhead", overhead_text(report));
+  return heading(report, style) + lines.text(style);
 }
 
-std::string render_status(const json& body, const TextStyle& style) {
+std::string render_status(const StatusReport& report, const TextStyle& style) {
   Lines lines;
-  add_effects(lines, body, style);
-  lines.add("model", model_text(body));
-  lines.add("store", bytes_text(view_number(body, "/store/size_bytes")) + " of " +
-                         bytes_text(view_number(body, "/store/cap_bytes")) + ", " +
-                         view_text(body, "/store/state"));
-  if (const std::string lost = lost_text(body); !lost.empty())
+  add_effects(lines, report, style);
+  lines.add("model", model_text(report));
+  lines.add("store", bytes_text(real(report.store.size_bytes)) + " of " +
+                         bytes_text(real(report.store.cap_bytes)) + ", " +
+                         printable(report.store.state));
+  if (const std::string lost = lost_text(report); !lost.empty())
     lines.add("lost", lost, Tone::caution);
-  lines.add("overhead", overhead_text(body));
-  add_sources(lines, body);
-  add_gpus(lines, body);
-  add_companion(lines, body);
-  for (const json& line : view_array(body, "/degraded"))
-    lines.add("degraded", view_text(line, ""), Tone::caution);
-  return heading(body, style) + lines.text(style);
+  lines.add("overhead", overhead_text(report));
+  add_sources(lines, report);
+  add_gpus(lines, report);
+  add_companion(lines, report);
+  for (const std::string& line : report.degraded)
+    lines.add("degraded", printable(line), Tone::caution);
+  return heading(report, style) + lines.text(style);
 }
 
 std::string render_doctor(const json& body, const TextStyle& style) {

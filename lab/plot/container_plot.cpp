@@ -103,11 +103,10 @@ std::expected<std::vector<json>, Complaint> ask_history(const std::string& name,
   const std::string sent = printable(name) == name ? name : escape_name(name);
   std::vector<json> replies;
   for (;;) {
-    auto reply = ask_daemon(common.socket, {.verb = Verb::history,
-                                            .args = {{"container", sent},
-                                                     {"from_seconds", from},
-                                                     {"until_seconds", until},
-                                                     {"limit", kMostPoints}}});
+    auto reply = ask_daemon(common.socket, HistoryRequest{.container = sent,
+                                                          .from_seconds = from,
+                                                          .until_seconds = until,
+                                                          .limit = kMostPoints});
     if (!reply) return std::unexpected(reply.error());
     const json& points = view_array(*reply, "/points");
     const bool full = points.size() >= std::size_t{kMostPoints};
@@ -161,10 +160,9 @@ std::expected<std::string, Complaint> plot_container(const ContainerPlotOptions&
   if (!from) return std::unexpected(from.error());
   const auto replies = ask_history(options.container, std::max(*from, 0.0), *until, common);
   if (!replies) return std::unexpected(replies.error());
-  const auto status = ask_daemon(common.socket, {.verb = Verb::status, .args = json::object()});
+  const auto status = ask_for<StatusReport>(common.socket, StatusRequest{});
   if (!status) return std::unexpected(status.error());
-  const double phases = quantity(*status, "/model/phases").value_or(0);
-  return draw_history(*replies, static_cast<int>(std::min(phases, double{kMaxPhases})));
+  return draw_history(*replies, std::clamp(status->model.phases, 0, kMaxPhases));
 }
 
 }  // namespace cgphase

@@ -82,8 +82,8 @@ TEST_CASE("the mode of the host says which containers it holds below their own")
   CHECK(world.in_force() == Mode::observe);
   CHECK(world.mode("observe")["undo"] == "");
   const json ceiling = world.mode("enforce", "test-a");
-  CHECK(has(ceiling["changes"], "`cgphase mode observe` holds every container of this host; end "
-                                "that: cgphase mode default"));
+  CHECK(has(ceiling["changes"], "`cgphase mode observe` applies to every container of this host; "
+                                "end that: cgphase mode default"));
   const json lifted = world.mode("default");
   CHECK(lifted["done"] == "host: observe, as the configuration says");
   CHECK(lifted["undo"] == "cgphase mode observe");
@@ -300,7 +300,7 @@ TEST_CASE("a pin gives no more than there was, and restore --all keeps it and sa
   CHECK(refused({{"memory_mib", 2048}}) ==
         "6 pin: test-a: 2147483648 bytes are more than its own limit, 1073741824");
   CHECK(refused(json::object()) ==
-        "2 pin: neither a CPU limit nor one of memory is asked for");
+        "2 pin: name a CPU limit or a memory limit");
   CHECK_FALSE(world.agent->pipeline().containers()[0]->pin.any());
   act(Verb::pin, {{"container", "test-a"}, {"cpus", 0.5}});
   const json all = act(Verb::restore, {{"all", true}});

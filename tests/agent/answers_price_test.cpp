@@ -9,10 +9,10 @@ using std::chrono::seconds;
 namespace {
 
 bool asked_too_much(const json& reply) {
-  return reply.value(json::json_pointer("/error/text"), "").ends_with("ask again in a second");
+  return reply.value(json::json_pointer("/error/text"), "").ends_with("retry in 1 s");
 }
 
-// How often one user is answered before the first refusal.
+// Counts the answers to one user before the first refusal.
 std::size_t answered(AskedAgent& world, const Request& request, uid_t uid) {
   std::size_t count = 0;
   while (count < 1000 && !asked_too_much(world.ask(request, uid))) ++count;
@@ -29,7 +29,7 @@ TEST_CASE("between two ticks the same question has one answer, and few others ar
     CHECK(world.ask(fit(0.1 + static_cast<double>(i), 1)).contains("fits"));
   const json refused = world.ask(fit(0.2, 1));
   CHECK(refused["error"]["exit"] == 1);
-  CHECK(refused["error"]["text"].get<std::string>().find("ask again in a second") !=
+  CHECK(refused["error"]["text"].get<std::string>().find("retry in 1 s") !=
         std::string::npos);
   CHECK(world.ask(fit(0.1, 1)) == first);
   world.run(1);
@@ -57,8 +57,8 @@ TEST_CASE("a question that is refused for its words costs nothing") {
   AskedAgent world("static");
   world.run(60);
   for (std::size_t i = 0; i <= Answers::kMostFits; ++i)
-    CHECK(world.ask({.verb = Verb::fit, .args = {{"cpus", i}, {"memory_mib", 1},
-                                                 {"seconds", 1e8}}})["error"]["exit"] == 2);
+    CHECK(world.ask(request_of(Verb::fit, {{"cpus", i}, {"memory_mib", 1},
+                                                 {"seconds", 1e8}}))["error"]["exit"] == 2);
   CHECK(world.ask(fit(0.2, 1)).contains("fits"));
 }
 
@@ -67,12 +67,12 @@ TEST_CASE("of what is heavy one user is answered only so much within a second, a
   AskedAgent world;
   world.run(1);
   const json one = {{"container", "test-a"}};
-  const std::pair<Request, std::size_t> most[] = {{{.verb = Verb::status}, 256},
-                                                  {{.verb = Verb::list}, 128},
-                                                  {{.verb = Verb::show, .args = one}, 256},
-                                                  {{.verb = Verb::learned, .args = one}, 66}};
+  const std::pair<Request, std::size_t> most[] = {{request_of(Verb::status), 256},
+                                                  {request_of(Verb::list), 128},
+                                                  {request_of(Verb::show, one), 256},
+                                                  {request_of(Verb::learned, one), 66}};
   for (const auto& [request, count] : most) {
-    CAPTURE(to_string(request.verb));
+    CAPTURE(to_string(verb_of(request)));
     CHECK(answered(world, request, kGreedy) == count);
     CHECK(world.ask(request, kGreedy)["error"]["exit"] == 1);
     CHECK_FALSE(asked_too_much(world.ask(request, kOther)));
@@ -87,11 +87,11 @@ TEST_CASE("the more containers there are, the fewer lists one user is answered w
   make_many(world, 255);
   world.run(1);
   REQUIRE(world.agent->pipeline().containers().size() == 256);
-  CHECK(answered(world, {.verb = Verb::list}, 1000) == 32);
+  CHECK(answered(world, request_of(Verb::list), 1000) == 32);
 }
 
 TEST_CASE("what runs of one image taught is added up only so often, and of not too many") {
-  const Request same{.verb = Verb::learned, .args = {{"image", "same"}}};
+  const Request same = request_of(Verb::learned, {{"image", "same"}});
   AskedAgent world;
   make_many(world, Answers::kMostLearned / 2 + 1);
   world.run(1);
@@ -103,8 +103,8 @@ TEST_CASE("what runs of one image taught is added up only so often, and of not t
   CHECK(answered(world, same, 1000) == 1);
   world.tree.make("/many/more/same");
   world.run(1);
-  CHECK(world.ask(same)["error"]["text"] == "learned: more containers of the image 'same' run than "
-                                            "are added up at once, 400; ask for one of them");
+  CHECK(world.ask(same)["error"]["text"] == "learned: more than 400 containers of the image "
+                                            "'same' run; name one of them");
 }
 
 TEST_CASE("a second that answers took up themselves makes no room for more of them") {
@@ -115,7 +115,7 @@ TEST_CASE("a second that answers took up themselves makes no room for more of th
                   {});
   const auto refused = [&] {
     json body;
-    answers.answer({.verb = Verb::show, .args = {{"container", "test-a"}}}, {},
+    answers.answer(request_of(Verb::show, {{"container", "test-a"}}), {},
                    [&](json reply) { body = std::move(reply); });
     return asked_too_much(body);
   };

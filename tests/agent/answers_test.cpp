@@ -12,30 +12,30 @@ using std::chrono::seconds;
 TEST_CASE("records and full pages tell all that was sampled, with originals and host") {
   AskedAgent world;
   world.run(30);
-  const auto records = parse_records_page(world.ask({.verb = Verb::records}));
+  const auto records = parse_records_page(world.ask(request_of(Verb::records)));
   REQUIRE(records);
   REQUIRE(records->size() == 1);
   CHECK(records->front().container.name == "test-a");
-  CHECK(parse_records_page(world.ask({.verb = Verb::records, .args = {{"after", 1}}}))->empty());
-  const json by_record = world.ask({.verb = Verb::history,
-                                    .args = {{"record", records->front().record}}});
+  CHECK(parse_records_page(world.ask(request_of(Verb::records, {{"after", 1}})))->empty());
+  const json by_record =
+      world.ask(request_of(Verb::history, {{"record", records->front().record}}));
   const auto points = parse_history_page(by_record);
   REQUIRE(points);
   REQUIRE(points->size() == 30);
   CHECK(points->back().sample.cpu.usage_usec == 2'900'000);
   CHECK(points->back().original.cpu_cores()->value == 2);
   CHECK(points->back().host.cpu_cores == 4);
-  const json by_name = world.ask({.verb = Verb::history,
-                                  .args = {{"container", "test-a"}, {"full", true}}});
+  const json by_name =
+      world.ask(request_of(Verb::history, {{"container", "test-a"}, {"full", true}}));
   CHECK(by_name == by_record);
-  CHECK(world.ask({.verb = Verb::history, .args = {{"container", "test-a"}}}).contains("points"));
+  CHECK(world.ask(request_of(Verb::history, {{"container", "test-a"}})).contains("points"));
 }
 
 TEST_CASE("the tables are told row by row from any row on, and no others") {
   AskedAgent world;
   world.run(3);
   const auto ask = [&](const std::string& name, int after) {
-    return world.ask({.verb = Verb::table, .args = {{"name", name}, {"after", after}}});
+    return world.ask(request_of(Verb::table, {{"name", name}, {"after", after}}));
   };
   const auto page = parse_table_reply(ask("container", 0));
   REQUIRE(page);
@@ -50,19 +50,19 @@ TEST_CASE("the tables are told row by row from any row on, and no others") {
 TEST_CASE("what a container's run taught is told of it and of its name, and nothing of others") {
   AskedAgent world;
   world.run(60);
-  const json one = world.ask({.verb = Verb::learned, .args = {{"container", "test-a"}}});
+  const json one = world.ask(request_of(Verb::learned, {{"container", "test-a"}}));
   CHECK(one["policy"] == "phase");
   CHECK(one["learned"].is_object());
-  const json image = world.ask({.verb = Verb::learned, .args = {{"image", "test-a"}}});
+  const json image = world.ask(request_of(Verb::learned, {{"image", "test-a"}}));
   CHECK(image["learned"] == one["learned"]);
-  CHECK(world.ask({.verb = Verb::learned, .args = {{"image", "b"}}})["error"]["exit"] == 3);
-  CHECK(world.ask({.verb = Verb::learned, .args = {{"container", "b"}}})["error"]["exit"] == 3);
+  CHECK(world.ask(request_of(Verb::learned, {{"image", "b"}}))["error"]["exit"] == 3);
+  CHECK(world.ask(request_of(Verb::learned, {{"container", "b"}}))["error"]["exit"] == 3);
 }
 
 TEST_CASE("list and show have what programs count, null where they count nothing") {
   AskedAgent world;
   world.run(1);
-  const auto shown = [&] { return world.ask({.verb = Verb::list})["containers"][0]; };
+  const auto shown = [&] { return world.ask(request_of(Verb::list))["containers"][0]; };
   CHECK(shown()["network"]["receive_bytes"].is_null());
   CHECK(shown()["run_queue"]["histogram"].is_null());
   world.probes->received_bytes = 4096;
@@ -76,12 +76,12 @@ TEST_CASE("list and show have what programs count, null where they count nothing
 TEST_CASE("show has the bursts of a container, null for what nothing on the host counts") {
   AskedAgent world;
   world.run(3);
-  const json shown = world.ask({.verb = Verb::show, .args = {{"container", "test-a"}}});
+  const json shown = world.ask(request_of(Verb::show, {{"container", "test-a"}}));
   for (const char* part : {"now", "next"}) {
     CHECK(shown["bursts"][part].contains("network_receive"));
     CHECK(shown["bursts"][part]["network_receive"].is_null());
   }
-  CHECK_FALSE(world.ask({.verb = Verb::list})["containers"][0].contains("bursts"));
+  CHECK_FALSE(world.ask(request_of(Verb::list))["containers"][0].contains("bursts"));
 }
 
 TEST_CASE("a job fits into the host less reserve, outside use and what containers may need") {
@@ -95,8 +95,8 @@ TEST_CASE("a job fits into the host less reserve, outside use and what container
   CHECK(yes["free"]["cpu_cores"].get<double>() == doctest::Approx(0.9).epsilon(0.1));
   CHECK(world.ask(fit(1.2, 100))["fits"] == false);
   CHECK(world.ask(fit(0.1, 2000))["fits"] == false);
-  CHECK(world.ask({.verb = Verb::fit, .args = {{"cpus", 1}, {"memory_mib", 1},
-                                               {"seconds", 1e8}}})["error"]["exit"] == 2);
+  CHECK(world.ask(request_of(Verb::fit, {{"cpus", 1}, {"memory_mib", 1},
+                                               {"seconds", 1e8}}))["error"]["exit"] == 2);
 }
 
 TEST_CASE("what is swapped out takes nothing off what is used outside of containers") {
@@ -123,7 +123,7 @@ TEST_CASE("a container in another is counted once, within what containers need a
 TEST_CASE("list, show and explain tell what usually follows the phase, and when") {
   AskedAgent world;
   const json one = {{"container", "test-a"}};
-  const auto next = [&] { return world.ask({.verb = Verb::show, .args = one})["next"]; };
+  const auto next = [&] { return world.ask(request_of(Verb::show, one))["next"]; };
   world.run(1);
   CHECK(next().empty());
   for (int visit = 0; visit < 6; ++visit) {
@@ -139,8 +139,8 @@ TEST_CASE("list, show and explain tell what usually follows the phase, and when"
   CHECK(told[0]["probability"].get<double>() == doctest::Approx(1));
   CHECK(told[0]["in_seconds"] > 10);
   CHECK(told[0]["in_seconds"] <= 20);
-  CHECK(world.ask({.verb = Verb::list})["containers"][0]["next"] == told);
-  CHECK(world.ask({.verb = Verb::explain, .args = one})["container"]["next"] == told);
+  CHECK(world.ask(request_of(Verb::list))["containers"][0]["next"] == told);
+  CHECK(world.ask(request_of(Verb::explain, one))["container"]["next"] == told);
   world.run(30);  // no visit before lasted so long
   REQUIRE(next().size() == 1);
   CHECK(next()[0]["phase"] == 1);
@@ -149,7 +149,7 @@ TEST_CASE("list, show and explain tell what usually follows the phase, and when"
 
 TEST_CASE("overhead is that of the last minutes, without what the start took") {
   AskedAgent world;
-  const auto told = [&] { return world.ask({.verb = Verb::status})["overhead_cpu_cores"]; };
+  const auto told = [&] { return world.ask(request_of(Verb::status))["overhead_cpu_cores"]; };
   constexpr double kBurnt = 0.3;  // seconds of CPU: much more than the rest of this takes
   const auto burn = [] {
     const std::clock_t end =
@@ -177,7 +177,7 @@ TEST_CASE("status tells which program made the model") {
   AskedAgent world;
   world.run(1);
   const auto made_by = [&] {
-    return world.ask({.verb = Verb::status})["model"]["provenance"].get<std::string>();
+    return world.ask(request_of(Verb::status))["model"]["provenance"].get<std::string>();
   };
   CHECK(made_by() == "");
   Model model = small_model();
@@ -219,7 +219,7 @@ TEST_CASE("without a store history says why there is none, and the way out") {
     Answers answers(*world.agent, world.clock, [](auto work) { work(); },
                     {.host_sources = std::move(sources)});
     json body;
-    answers.answer({.verb = Verb::history, .args = {{"container", "test-a"}}}, {},
+    answers.answer(request_of(Verb::history, {{"container", "test-a"}}), {},
                    [&](json reply) { body = std::move(reply); });
     return body["error"]["text"].get<std::string>();
   };
@@ -233,11 +233,11 @@ TEST_CASE("explain tells of a container that is gone, and of earlier ones of its
   AskedAgent world;
   world.run(2);
   const auto explain = [&](const char* name) {
-    return world.ask({.verb = Verb::explain, .args = {{"container", name}}});
+    return world.ask(request_of(Verb::explain, {{"container", name}}));
   };
   // Of a time before what is kept nothing is known, and what is now does not tell of it.
   const json before = world.ask(
-      {.verb = Verb::explain, .args = {{"container", "test-a"}, {"at_seconds", 1.0}}});
+      request_of(Verb::explain, {{"container", "test-a"}, {"at_seconds", 1.0}}));
   CHECK(before["sentence"] == "test-a: no decision about it is kept from that time.");
   CHECK(explain("test-a")["sentence"].get<std::string>().find("no decision yet") !=
         std::string::npos);
@@ -297,7 +297,7 @@ TEST_CASE("events tell of decisions and outcomes of earlier runs of the daemon, 
   world.run(2);
   add_earlier_run(world, "job", 7);
   const auto events = [&](json args) {
-    return world.ask({.verb = Verb::events, .args = std::move(args)});
+    return world.ask(request_of(Verb::events, std::move(args)));
   };
   const json all = events(json::object());
   REQUIRE(all["events"].size() == 2);
@@ -319,12 +319,12 @@ TEST_CASE("events come page by page, the newest first, and say where the page be
   std::vector<json> pages;
   json args = {{"limit", 4}};
   for (int page = 0; page < 4; ++page) {
-    const json reply = world.ask({.verb = Verb::events, .args = args});
+    const json reply = world.ask(request_of(Verb::events, args));
     pages.insert(pages.begin(), reply["events"].begin(), reply["events"].end());
     if (reply["earlier"].is_null()) break;
     args["before"] = reply["earlier"];
   }
-  const json whole = world.ask({.verb = Verb::events})["events"];
+  const json whole = world.ask(request_of(Verb::events))["events"];
   CHECK(json(pages) == whole);
   CHECK(whole.size() == 10);
 }
@@ -333,7 +333,7 @@ TEST_CASE("history tells who had the name before, and of a container that is gon
   AskedAgent world;
   restart_container(world);
   const auto history = [&](json args) {
-    return world.ask({.verb = Verb::history, .args = std::move(args)});
+    return world.ask(request_of(Verb::history, std::move(args)));
   };
   const json now = history({{"container", "test-a"}});
   CHECK(now["points"].size() == 20);
@@ -360,21 +360,21 @@ TEST_CASE("history tells who had the name before, and of a container that is gon
 TEST_CASE("beside another manager of limits status, list and show say why nothing is written") {
   AskedAgent world;
   world.run(1);
-  CHECK(world.ask({.verb = Verb::status})["standing_down"] == "");
+  CHECK(world.ask(request_of(Verb::status))["standing_down"] == "");
   world.tree.write("/proc/812/comm", "kubelet\n");
   CHECK(world.agent->reload(world.config).empty());
   world.run(1);
   const std::string why = "the kubelet manages limits here (pid 812)";
-  const json status = world.ask({.verb = Verb::status});
+  const json status = world.ask(request_of(Verb::status));
   CHECK(status["standing_down"] == why);
   CHECK(status["degraded"][0] == "only observing, with the original limits: " + why);
   CHECK(status["containers"]["hands_off"] == 1);
   CHECK(status["containers"]["observe"] == 1);
-  const json list = world.ask({.verb = Verb::list});
+  const json list = world.ask(request_of(Verb::list));
   CHECK(list["containers"][0]["hands_off"] == why);
   CHECK(list["containers"][0]["mode"] == "observe");
   const auto pin = [&](double cores) {
-    return world.ask({.verb = Verb::pin, .args = {{"container", "test-a"}, {"cpus", cores}}});
+    return world.ask(request_of(Verb::pin, {{"container", "test-a"}, {"cpus", cores}}));
   };
   CHECK(pin(0.5)["error"]["text"] == "pin: test-a is never written to: " + why);
   CHECK_FALSE(world.agent->pipeline().containers()[0]->pin.any());
@@ -382,14 +382,14 @@ TEST_CASE("beside another manager of limits status, list and show say why nothin
   world.tree.remove("/proc/812");
   CHECK(world.agent->reload(world.config).empty());
   world.run(1);
-  CHECK(world.ask({.verb = Verb::list})["containers"][0]["hands_off"] == "");
+  CHECK(world.ask(request_of(Verb::list))["containers"][0]["hands_off"] == "");
 }
 
 TEST_CASE("status names who kills on pressure") {
   AskedAgent world;
   world.tree.write("/proc/812/comm", "systemd-oomd\n");
   world.run(1);
-  const json sources = world.ask({.verb = Verb::status})["sources"];
+  const json sources = world.ask(request_of(Verb::status))["sources"];
   CHECK(std::ranges::any_of(sources, [](const json& source) {
     return source["name"] == "neighbours" && source["present"] == true &&
            source["detail"] == "systemd-oomd kills on memory pressure (pid 812)";

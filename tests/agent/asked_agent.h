@@ -19,6 +19,7 @@
 #include "tests/agent/observers/inline_gpu_scanner.h"
 #include "tests/collectors/fake_tree.h"
 #include "tests/core/small_model.h"
+#include "tests/protocol/wire.h"
 
 namespace cgphase::test {
 
@@ -120,8 +121,7 @@ class AskedAgent {
 };
 
 inline Request fit(double cpus, double memory_mib) {
-  return {.verb = Verb::fit,
-          .args = {{"cpus", cpus}, {"memory_mib", memory_mib}, {"seconds", 600}}};
+  return request_of(Verb::fit, {{"cpus", cpus}, {"memory_mib", memory_mib}, {"seconds", 600}});
 }
 
 // So many of one name.
@@ -138,7 +138,7 @@ inline Answers answers_of(AgentWorld& world) {
 // Of an agent without a store, which answers at once.
 inline nlohmann::json acted(Answers& answers, Verb verb, nlohmann::json args) {
   nlohmann::json body;
-  answers.answer({.verb = verb, .args = std::move(args)}, {},
+  answers.answer(request_of(verb, std::move(args)), {},
                  [&](nlohmann::json reply) { body = std::move(reply); });
   return body;
 }

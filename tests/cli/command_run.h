@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/agent/temporary_directory.h"
+#include "tests/protocol/wire.h"
 
 namespace cgphase::test {
 

@@ -41,7 +41,7 @@ class ListeningPeer {
   std::jthread thread_;
 };
 
-const Request kStatus{.verb = Verb::status, .args = nlohmann::json::object()};
+const Request kStatus = StatusRequest{};
 
 // Result of a request that is answered with these bytes.
 std::expected<nlohmann::json, Complaint> answer_to(const std::string& bytes) {

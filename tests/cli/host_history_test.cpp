@@ -77,17 +77,16 @@ struct World {
 
   void serve() {
     command.serve([this](const Request& request) {
-      if (request.verb == Verb::records) {
+      if (const auto* page = std::get_if<RecordsRequest>(&request)) {
         std::vector<RecordEntry> entries;
-        const auto after = static_cast<std::int64_t>(request.number("after").value_or(0));
-        const auto found = store->records(after, 2);
+        const auto found = store->records(page->after.value_or(0), 2);
         for (const StoredRecord& record : *found)
           entries.push_back({record.record, record.stored.container, record.stored.first_seen});
         return ok_reply(records_page(entries));
       }
-      const auto points = store->history_of(
-          static_cast<std::int64_t>(*request.number("record")), *request.time("from_seconds"),
-          *request.time("until_seconds"), kHistoryPagePoints);
+      const auto& asked = std::get<HistoryRequest>(request);
+      const auto points = store->history_of(*asked.record, *time_of(asked.from_seconds),
+                                            *time_of(asked.until_seconds), kHistoryPagePoints);
       return ok_reply(history_page(*points));
     });
   }
@@ -157,18 +156,19 @@ std::uint64_t signals_held(pid_t pid) {
 struct Following {
   Following() {
     command.serve([this](const Request& request) {
-      if (request.verb == Verb::show && request.text("container") == "ghost")
-        return error_reply(Exit::no_container, "no container 'ghost'");
-      if (request.verb == Verb::show) return ok_reply(json::object());
-      if (request.verb == Verb::records)
-        return request.number("after").value_or(0) > 0
+      if (const auto* show = std::get_if<ShowRequest>(&request))
+        return show->container == "ghost"
+                   ? error_reply(Exit::no_container, "no container 'ghost'")
+                   : ok_reply(json::object());
+      if (const auto* page = std::get_if<RecordsRequest>(&request))
+        return page->after.value_or(0) > 0
                    ? records_page({})
                    : records_page(std::vector<RecordEntry>{{7, named(1, "web"), {}},
                                                            {8, named(2, "ghost"), {}}});
       at_history();
-      const auto record = static_cast<std::uint64_t>(*request.number("record"));
-      HistoryPoint point = point_of(record - 6, 0);
-      point.time = *request.time("until_seconds") - std::chrono::microseconds(1);
+      const auto& asked = std::get<HistoryRequest>(request);
+      HistoryPoint point = point_of(static_cast<std::uint64_t>(*asked.record) - 6, 0);
+      point.time = *time_of(asked.until_seconds) - std::chrono::microseconds(1);
       return ok_reply(history_page(std::vector{point}));
     });
   }
@@ -265,11 +265,11 @@ TEST_CASE("record --for writes the samples since its start") {
   HistoryPoint point = point_of(1, 0);
   std::optional<WallTime> begun;
   command.serve([&](const Request& request) {
-    if (request.verb == Verb::records)
-      return request.number("after").value_or(0) > 0
+    if (const auto* page = std::get_if<RecordsRequest>(&request))
+      return page->after.value_or(0) > 0
                  ? records_page({})
                  : records_page(std::vector<RecordEntry>{{7, named(1, "web"), point.time}});
-    if (!begun) begun = *request.time("from_seconds");
+    if (!begun) begun = *time_of(std::get<HistoryRequest>(request).from_seconds);
     point.time = *begun + std::chrono::microseconds(500);
     return ok_reply(history_page(std::vector{point}));
   });

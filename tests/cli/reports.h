@@ -37,13 +37,13 @@ inline ContainerReport web() {
   report.limits = limits_of(0.6, 1228.8 * kMiBs);
   report.original = limits_of(2, 2048 * kMiBs);
   report.proposal = limits_of(0.5, 1126.4 * kMiBs);
-  report.next = {{.phase = 2, .probability = 0.71, .in = std::chrono::seconds(40)}};
+  report.next = {{.phase = 2, .probability = 0.71, .in_seconds = 40}};
   report.holding_cpu = Verdict::too_small;
   report.holding_memory = Verdict::trial_running;
   report.throttled_usec = 1'500'000;
   report.oom_kills = 0;
   report.memory_delay_usec = 40'000;
-  report.phases_seen = {30, 142};
+  report.phases_seen = {{0, 30}, {1, 142}};
   report.run_queue = {2'500'000, 1200, 3000, 1100, 90};
   report.run_queue_histogram = RunQueueHistogram{900, 299};
   report.run_queue_histogram->back() = 1;
@@ -51,6 +51,7 @@ inline ContainerReport web() {
   report.block = {64 * kMiB, 256, 512'000};
   report.gpu = {0.85, 0.5, Bytes{12 * kGiB}};
   report.gpu_ids = {"GPU-8f1e9a3c-0b52-4c1e-a7d3-5d2f6e9b1c04", "0000:03:00.0"};
+  set_savings(report, {});
   return report;
 }
 

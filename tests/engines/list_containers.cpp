@@ -15,7 +15,7 @@ namespace cgphase {
 namespace {
 
 nlohmann::json line(const ContainerInfo& container, const Sample& sample) {
-  nlohmann::json object = {{"engine", engine_name(container.engine)},
+  nlohmann::json object = {{"engine", to_string(container.engine)},
                            {"engine_id", escape_name(container.engine_id)},
                            {"name", escape_name(container.name)},
                            {"image", escape_name(container.image)},

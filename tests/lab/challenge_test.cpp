@@ -212,7 +212,7 @@ TEST_CASE_FIXTURE(Challenged, "a model that was installed meanwhile is not repla
   write_blind_champion();
   int asked = 0;
   command.serve([&](const Request& request) {
-    if (request.verb == Verb::config)
+    if (verb_of(request) == Verb::config)
       return json{{"ok", true},
                   {"config", {{{"key", "state_dir"},
                                {"value", json(state).dump()},

@@ -1,7 +1,6 @@
-// print_metrics openmetrics|prometheus: prints all metrics of made-up reports, with hostile names,
-// for other programs to read.
+// Prints all metrics of made-up reports, with hostile names, for other programs:
+// print_metrics openmetrics|prometheus
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
 
@@ -13,9 +12,10 @@ using namespace cgphase;
 int main(int argc, char** argv) {
   const std::string_view form = argc == 2 ? argv[1] : "";
   if (form != "openmetrics" && form != "prometheus") return 2;
+  const StatusReport status = test::status();
   const std::vector containers = {test::web(), test::hostile()};
   const std::string page =
-      metrics_page(to_json(test::status()), list_reply(containers),
+      metrics_page(&status, containers,
                    form == "openmetrics" ? MetricsForm::openmetrics : MetricsForm::prometheus);
   return std::fputs(page.c_str(), stdout) < 0 ? 1 : 0;
 }

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
@@ -11,7 +10,6 @@
 #include "tests/cli/reports.h"
 
 using namespace cgphase;
-using nlohmann::json;
 
 namespace {
 
@@ -22,14 +20,19 @@ std::vector<std::string> lines_of_page(const std::string& page) {
   return lines;
 }
 
-std::string full_page(MetricsForm form) {
-  return metrics_page(to_json(test::status()), list_reply(std::vector{test::web()}), form);
+std::string page_of(const StatusReport& status, const std::vector<ContainerReport>& containers,
+                    MetricsForm form = MetricsForm::openmetrics) {
+  return metrics_page(&status, containers, form);
 }
 
-json many(std::size_t count) {
+std::string full_page(MetricsForm form) {
+  return page_of(test::status(), {test::web()}, form);
+}
+
+std::vector<ContainerReport> many(std::size_t count) {
   std::vector<ContainerReport> reports(count, test::fresh());
   for (std::size_t i = 0; i < count; ++i) reports[i].container.id = {1, i + 1};
-  return list_reply(reports);
+  return reports;
 }
 
 // The table of docs/metrics.md, made from the families.
@@ -49,15 +52,15 @@ TEST_CASE("the table in docs/metrics.md is the table of the program") {
   CHECK_MESSAGE(text->find(metrics_table()) != std::string::npos, metrics_table());
 }
 
-TEST_CASE("a full page has every family of the table once, and none beside") {
-  std::multiset<std::string> told, listed;
+TEST_CASE("a full page has every family of the table once, and no other") {
+  std::multiset<std::string> printed, listed;
   for (const std::string& line : lines_of_page(full_page(MetricsForm::prometheus)))
-    if (line.starts_with("# TYPE ")) told.insert(line.substr(7, line.rfind(' ') - 7));
+    if (line.starts_with("# TYPE ")) printed.insert(line.substr(7, line.rfind(' ') - 7));
   for (const MetricFamily& family : metric_families()) listed.insert(family.name);
-  CHECK(told == listed);
+  CHECK(printed == listed);
 }
 
-TEST_CASE("the page for scrapes ends as OpenMetrics does and tells units") {
+TEST_CASE("the page for scrapes ends as OpenMetrics does and has units") {
   const std::string page = full_page(MetricsForm::openmetrics);
   CHECK(page.ends_with("\n# EOF\n"));
   CHECK(page.find("# TYPE cgphase_container info\n") != std::string::npos);
@@ -79,49 +82,43 @@ TEST_CASE("the page for textfiles has only what the older format knows") {
 TEST_CASE("modes are numbers, and complaints are counted") {
   StatusReport degraded = test::status();
   degraded.degraded = {"a", "b"};
-  const std::string page = metrics_page(
-      to_json(degraded), list_reply(std::vector{test::web()}), MetricsForm::openmetrics);
+  const std::string page = page_of(degraded, {test::web()});
   CHECK(page.find("\ncgphase_mode 2\n") != std::string::npos);
   CHECK(page.find("\ncgphase_degraded 2\n") != std::string::npos);
   CHECK(page.find("\ncgphase_container_mode{container=\"41:1201\"} 2\n") != std::string::npos);
 }
 
-TEST_CASE("a phase has its index where it is known, not that of the nearest one") {
-  const auto told = [](PhaseState state) {
+TEST_CASE("only a known phase has an index") {
+  const auto printed = [](PhaseState state) {
     ContainerReport report = test::web();
     report.phase.state = state;
-    return metrics_page(to_json(test::status()), list_reply(std::vector{report}),
-                        MetricsForm::openmetrics)
-               .find("\ncgphase_container_phase{") != std::string::npos;
+    return page_of(test::status(), {report}).find("\ncgphase_container_phase{") !=
+           std::string::npos;
   };
-  CHECK(told(PhaseState::known));
-  CHECK_FALSE(told(PhaseState::unknown));
+  CHECK(printed(PhaseState::known));
+  CHECK_FALSE(printed(PhaseState::unknown));
 }
 
-TEST_CASE("as many containers as the bound have series, and of one more it is told") {
-  const json body = to_json(test::status());
-  const auto series = [&](std::size_t containers) {
-    const auto lines =
-        lines_of_page(metrics_page(body, many(containers), MetricsForm::openmetrics));
+TEST_CASE("the most containers have series, and a page counts the others") {
+  const auto series = [](std::size_t containers) {
+    const auto lines = lines_of_page(page_of(test::status(), many(containers)));
     return std::ranges::count_if(lines, [](const std::string& line) {
       return line.starts_with("cgphase_container_info{");
     });
   };
   CHECK(series(kMostMetricContainers) == kMostMetricContainers);
   CHECK(series(kMostMetricContainers + 1) == kMostMetricContainers);
-  CHECK(metrics_page(body, many(kMostMetricContainers + 1), MetricsForm::openmetrics)
+  CHECK(page_of(test::status(), many(kMostMetricContainers + 1))
             .find("\ncgphase_containers_left_out 1\n") != std::string::npos);
   CHECK(full_page(MetricsForm::openmetrics).find("\ncgphase_containers_left_out 0\n") !=
         std::string::npos);
 }
 
-TEST_CASE("a label is taken at its bound and cut one byte past it, where a character begins") {
+TEST_CASE("a label keeps text up to its bound and is cut where a character begins") {
   const auto name_of = [](const std::string& name) {
     ContainerReport report = test::fresh();
     report.container.name = name;
-    const std::string page =
-        metrics_page(to_json(test::status()), list_reply(std::vector{report}),
-                     MetricsForm::openmetrics);
+    const std::string page = page_of(test::status(), {report});
     const std::size_t begin = page.find("name=\"") + 6;
     return page.substr(begin, page.find('"', begin) - begin);
   };

@@ -26,15 +26,16 @@ ContainerReport report_of(Mode mode, const Limits& original, const Limits& now) 
   report.mode = mode;
   report.original = original;
   report.limits = now;
+  set_savings(report, {});
   return report;
 }
 
 const std::string kHostile = std::string("\x1b[31m<script>\"\n\xff") + "\u202e";
 
-// Of a container of which everything is known.
+// A report without absent values.
 ContainerReport full_report() {
   ContainerReport report = test::web();
-  report.next.assign(kMostNext, {.phase = 31, .probability = 1.0 / 3, .in = seconds(86'400)});
+  report.next.assign(kMostNext, {.phase = 31, .probability = 1.0 / 3, .in_seconds = 86'400});
   report.container.engine_id = std::string(64, 'a');
   report.container.path = "/system.slice/docker-" + report.container.engine_id + ".scope";
   return report;
@@ -42,9 +43,9 @@ ContainerReport full_report() {
 
 }  // namespace
 
-TEST_CASE("a list of as many containers as are read is no reply too long") {
+TEST_CASE("a list of the most containers that the daemon reads fits into a reply") {
   const auto list_bytes = [](const ContainerReport& report, std::size_t count) {
-    return encode_reply_frame(list_reply(std::vector(count, report))).size();
+    return encode_reply_frame(to_json(ListReply{std::vector(count, report)})).size();
   };
   // All of them at once would be a slow test.
   const auto most_bytes = [&](const ContainerReport& report) {
@@ -123,7 +124,7 @@ TEST_CASE("a container without a limit never counts as saved") {
   CHECK(saving(limits(50'000, 4096), Limits{}).memory_bytes == 0);
 }
 
-TEST_CASE("what a slice never granted is not given back") {
+TEST_CASE("a share that the slice never granted does not count as saved") {
   const Granted granted{.cpu_cores = 1, .memory_bytes = 5000};
   const Saving saved = saving(limits(200'000, 8192), limits(50'000, 4096), granted);
   CHECK(saved.cpu_cores == 0.5);
@@ -147,7 +148,7 @@ TEST_CASE("status sums its containers") {
   CHECK(status.saved_now.memory_bytes == 300);
 }
 
-TEST_CASE("status sums what is given back once where a container lies in another") {
+TEST_CASE("status counts a saving once if one container contains another") {
   ContainerReport inner = report_of(Mode::enforce, limits(200'000, 300), limits(100'000, 100));
   const ContainerReport outer = inner;
   inner.cpu_limit_around = true;
@@ -161,7 +162,7 @@ TEST_CASE("status sums what is given back once where a container lies in another
   CHECK(status.saved_now.memory_bytes == 200);
 }
 
-TEST_CASE("what may follow is told of phases alone, the most probable of them") {
+TEST_CASE("a report has the most probable next phases, and nothing but phases") {
   Forecast forecast;
   const auto add = [&](int phase) {
     forecast.next.push_back({.phase = phase, .probability = 0.2, .in = seconds(40)});
@@ -169,23 +170,26 @@ TEST_CASE("what may follow is told of phases alone, the most probable of them") 
   add(5);
   add(-1);
   for (std::size_t i = 1; i < kMostNext; ++i) add(static_cast<int>(i));
-  CHECK(told_next(forecast).size() == kMostNext);
-  CHECK(told_next(forecast)[0].phase == 5);
-  CHECK(told_next(forecast)[1].phase == 1);
+  CHECK(next_phases(forecast).size() == kMostNext);
+  CHECK(next_phases(forecast)[0].phase == 5);
+  CHECK(next_phases(forecast)[1].phase == 1);
   add(9);
-  CHECK(told_next(forecast).size() == kMostNext);
-  CHECK(told_next(forecast).back().phase == static_cast<int>(kMostNext) - 1);
+  CHECK(next_phases(forecast).size() == kMostNext);
+  CHECK(next_phases(forecast).back().phase == static_cast<int>(kMostNext) - 1);
 }
 
-TEST_CASE("when a phase begins is null where nothing tells") {
-  Forecast::Next next{.phase = 1, .probability = 0.5, .in = seconds(40)};
-  CHECK(to_json(next) ==
+TEST_CASE("the time of a next phase is null if it is unknown") {
+  ContainerReport report;
+  report.next = {{.phase = 1, .probability = 0.5, .in_seconds = 40}};
+  CHECK(to_json(report)["next"][0] ==
         json{{"phase", 1}, {"letter", "B"}, {"probability", 0.5}, {"in_seconds", 40}});
-  next.in = seconds(0);
-  CHECK(to_json(next)["in_seconds"].is_null());
+  Forecast forecast;
+  forecast.next = {{.phase = 1, .probability = 0.5, .in = seconds(0)}};
+  report.next = next_phases(forecast);
+  CHECK(to_json(report)["next"][0]["in_seconds"].is_null());
 }
 
-TEST_CASE("a container's report has a null for each thing that was not measured") {
+TEST_CASE("a container's report has null for each value that was not measured") {
   const json out = to_json(ContainerReport{});
   for (const char* path : {"/usage/cpu_cores", "/usage/memory_need_bytes", "/seconds_in_phase",
                            "/proposal", "/proposal_saving", "/throttled_usec", "/oom_kills",
@@ -197,11 +201,45 @@ TEST_CASE("a container's report has a null for each thing that was not measured"
     CHECK_MESSAGE(out.at(json::json_pointer(path)).is_null(), path);
 }
 
-TEST_CASE("phases seen are those with steps") {
+TEST_CASE("a phase that was seen has its letter and steps") {
   ContainerReport report;
-  report.phases_seen = {0, 12};
+  report.phases_seen = {{1, 12}};
   CHECK(to_json(report)["phases_seen"] ==
         json::array({{{"phase", 1}, {"letter", "B"}, {"steps", 12}}}));
+}
+
+TEST_CASE("a reply that is read and written again is the same") {
+  const auto same = [](const json& body, const auto& reply) {
+    REQUIRE_MESSAGE(reply, reply.error().text);
+    CHECK(to_json(*reply).dump() == body.dump());
+  };
+  const json shown = to_json(full_report());
+  const json list = to_json(ListReply{{test::web(), test::fresh()}});
+  const json status = to_json(test::status()), explained = to_json(test::explain());
+  const json action = to_json(ActionReport{"a", "b", {"c"}, {"d"}});
+  same(shown, read_reply<ContainerReport>(shown));
+  same(list, read_reply<ListReply>(list));
+  same(status, read_reply<StatusReport>(status));
+  same(explained, read_reply<ExplainReply>(explained));
+  same(action, read_reply<ActionReport>(action));
+}
+
+TEST_CASE("a reply with an unknown word or type is refused, and the key is named") {
+  json body = to_json(test::status());
+  body["mode"] = "turbo";
+  CHECK(read_reply<StatusReport>(body).error().text ==
+        "unknown reply: 'mode' has an unknown value; are command and daemon of the same version?");
+  body["mode"] = "observe";
+  body["store"]["size_bytes"] = -1;
+  CHECK(read_reply<StatusReport>(body).error().text.starts_with("unknown reply: 'size_bytes'"));
+  CHECK(read_reply<StatusReport>(json::array()).error().kind == ErrorKind::invalid);
+}
+
+TEST_CASE("a reply without a key has the default, and an unknown key is ignored") {
+  const auto read = read_reply<StatusReport>({{"version", "1"}, {"new", 1}, {"mode", nullptr}});
+  REQUIRE(read);
+  CHECK(read->version == "1");
+  CHECK(read->mode == Mode::observe);
 }
 
 TEST_CASE("a decision carries the noun's names") {
@@ -235,7 +273,7 @@ TEST_CASE("explain begins with the sentence of the newest decision") {
   CHECK(out["at"] == nullptr);
 }
 
-TEST_CASE("explain tells the numbers behind a decision, what was read back, and who is gone") {
+TEST_CASE("explain has the facts of a decision, the value read back, and whether it is gone") {
   ExplainReport report;
   report.now.container.name = "web-1";
   report.gone = true;
@@ -264,7 +302,7 @@ TEST_CASE("explain tells the numbers behind a decision, what was read back, and 
       "; it was written (memory.max reads 8192), its trial is not over."));
 }
 
-TEST_CASE("explain and events tell who wrote, and null where nobody knows") {
+TEST_CASE("explain and events name the other writer, or null if it is unknown") {
   const std::string writer = "runc (pid 7) wrote cpu.max max";
   Decision decision;
   decision.verdict = Verdict::standing_down;
@@ -282,7 +320,7 @@ TEST_CASE("explain and events tell who wrote, and null where nobody knows") {
   CHECK(to_json(EventReport{.decision = decision})["writer"] == nullptr);
 }
 
-TEST_CASE("explain tells what holds now where that is not what it explains") {
+TEST_CASE("explain adds the present state if it differs from the decision") {
   ExplainReport report;
   report.now.mode = Mode::enforce;
   report.now.holding_cpu = Verdict::cool_down;
@@ -299,7 +337,7 @@ TEST_CASE("explain tells what holds now where that is not what it explains") {
   report.now.holding_cpu = Verdict::too_small;
   CHECK(now() == "Now: the difference is not worth a write.");
   report.now.holding_cpu = Verdict::allowed;
-  CHECK(now() == "Now: nothing holds it back.");
+  CHECK(now() == "Now: no safety rule blocks it.");
   report.decisions[0].decision.decision.verdict = Verdict::allowed;
   report.now.holding_cpu = Verdict::trial_running;
   CHECK(now() == "");
@@ -320,7 +358,7 @@ TEST_CASE("explain tells what holds now where that is not what it explains") {
   CHECK(now() == "");
 }
 
-TEST_CASE("explain leaves out what no reply has room for, the oldest first") {
+TEST_CASE("explain leaves out the oldest decisions if a reply has no room for them") {
   ExplainReport report;
   const Outcome wordy{.kind = OutcomeKind::written, .detail = std::string(1024, '\n')};
   for (std::uint64_t id = 20; id > 0; --id) {
@@ -338,7 +376,7 @@ TEST_CASE("explain leaves out what no reply has room for, the oldest first") {
   CHECK(out["decisions"][0]["decision"]["decision_id"] == 20);
 }
 
-TEST_CASE("explain without a decision says what is waited for") {
+TEST_CASE("explain without a decision says why there is none") {
   ExplainReport report;
   report.now.container.name = "web-1";
   const std::string sentence = to_json(report)["sentence"];
@@ -366,7 +404,7 @@ TEST_CASE("an undo command is quoted for the shell") {
 }
 
 TEST_CASE("every reply carries the schema") {
-  CHECK(list_reply({})["schema"] == 1);
+  CHECK(to_json(ListReply{})["schema"] == 1);
   CHECK(to_json(StatusReport{})["schema"] == 1);
   CHECK(to_json(ExplainReport{})["schema"] == 1);
   CHECK(events_reply({})["schema"] == 1);
@@ -391,7 +429,7 @@ TEST_CASE("hostile names leave as printable UTF-8 in every report") {
                     .writer = kHostile};
   const ActionReport action{kHostile, kHostile, {kHostile}, {kHostile}};
   for (const json& out :
-       {list_reply(std::vector{container}), to_json(status), to_json(explain),
+       {to_json(ListReply{{container}}), to_json(status), to_json(explain),
         events_reply(std::vector{event}), history_reply(container.container, {}),
         to_json(action)}) {
     const std::string text = out.dump();  // throws on malformed UTF-8

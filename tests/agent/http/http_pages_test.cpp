@@ -20,9 +20,9 @@ struct PagesWorld {
   json explained = ok_reply({{"sentence", "because"}});
   HttpPages pages{clock, [this](const Request& request, const std::function<void(json)>& respond) {
                     ++asked;
-                    if (request.verb == Verb::status) return respond(to_json(test::status()));
-                    if (request.verb == Verb::list)
-                      return respond(list_reply(std::vector{test::web(), test::hostile()}));
+                    if (verb_of(request) == Verb::status) return respond(to_json(test::status()));
+                    if (verb_of(request) == Verb::list)
+                      return respond(to_json(ListReply{{test::web(), test::hostile()}}));
                     respond(explained);
                   }};
 

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/protocol/wire.h"
+
 using namespace cgphase;
 using nlohmann::json;
 
@@ -22,7 +24,7 @@ json arguments_of(std::string_view target) {
   const auto route = route_of(asking(target));
   REQUIRE_MESSAGE(route, route.error().text);
   REQUIRE(route->kind == HttpRoute::Kind::verb);
-  return route->request.args;
+  return test::arguments_of(route->request);
 }
 
 }  // namespace
@@ -31,8 +33,8 @@ TEST_CASE("pages of HTTP are metrics, reading verbs and files") {
   CHECK(route_of(asking("/metrics"))->kind == HttpRoute::Kind::metrics);
   CHECK(route_of(asking("/"))->file == "/");
   CHECK(route_of(asking("/page.js?v=1"))->file == "/page.js");
-  CHECK(route_of(asking("/api/v1/status"))->request.verb == Verb::status);
-  CHECK(route_of(asking("/api/v1/list"))->request.verb == Verb::list);
+  CHECK(verb_of(route_of(asking("/api/v1/status"))->request) == Verb::status);
+  CHECK(verb_of(route_of(asking("/api/v1/list"))->request) == Verb::list);
   CHECK(arguments_of("/api/v1/show?container=web-1") == json{{"container", "web-1"}});
   CHECK(arguments_of("/api/v1/explain?container=a&at_seconds=12.5") ==
         json{{"container", "a"}, {"at_seconds", 12.5}});

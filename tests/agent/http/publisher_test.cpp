@@ -16,8 +16,8 @@ using namespace cgphase;
 namespace {
 
 void answer(const Request& request, const std::function<void(nlohmann::json)>& respond) {
-  respond(request.verb == Verb::status ? to_json(test::status())
-                                       : list_reply(std::vector{test::web()}));
+  respond(verb_of(request) == Verb::status ? to_json(test::status())
+                                       : to_json(ListReply{{test::web()}}));
 }
 
 }  // namespace

@@ -13,8 +13,10 @@
 
 #include "base/fd.h"
 #include "tests/agent/temporary_directory.h"
+#include "tests/protocol/wire.h"
 
 using namespace cgphase;
+using namespace cgphase::test;
 using nlohmann::json;
 using namespace std::chrono_literals;
 
@@ -76,7 +78,7 @@ struct Fixture {
           requests.push_back(request);
           peers.push_back(peer);
           if (on_request) on_request(respond);
-          else respond({{"verb", to_string(request.verb)}});
+          else respond({{"verb", to_string(verb_of(request))}});
         });
     REQUIRE_MESSAGE(listening, listening.error().text);
     server.emplace(*std::move(listening));
@@ -117,7 +119,7 @@ SocketServer::Options impatient() {
 TEST_CASE("a reading request is answered and the connection ends") {
   Fixture f;
   Client client(f.read_path());
-  client.send({.verb = Verb::list, .args = json::object()});
+  client.send(request_of(Verb::list));
   f.run_until_end(client);
   CHECK(client.reply().body == json{{"schema", 1}, {"verb", "list"}});
   REQUIRE(f.peers.size() == 1);
@@ -143,7 +145,7 @@ TEST_CASE("binding leaves the umask as it was") {
 TEST_CASE("an acting verb is taken on the admin socket") {
   Fixture f;
   Client client(f.admin_path());
-  client.send({.verb = Verb::restore, .args = {{"all", true}}});
+  client.send(request_of(Verb::restore, {{"all", true}}));
   f.run_until_end(client);
   CHECK(client.reply().exit == Exit::ok);
   CHECK(f.peers.at(0).admin);
@@ -153,7 +155,7 @@ TEST_CASE("an acting verb is taken on the admin socket") {
 TEST_CASE("an acting verb on the read socket is refused and does not reach the agent") {
   Fixture f;
   Client client(f.read_path());
-  client.send({.verb = Verb::restore, .args = {{"all", true}}});
+  client.send(request_of(Verb::restore, {{"all", true}}));
   f.run_until_end(client);
   CHECK(client.reply().exit == Exit::denied);
   CHECK(f.requests.empty());
@@ -164,7 +166,7 @@ TEST_CASE("an answer may come later") {
   SocketServer::Respond later;
   f.on_request = [&](SocketServer::Respond respond) { later = std::move(respond); };
   Client client(f.read_path());
-  client.send({.verb = Verb::status, .args = json::object()});
+  client.send(request_of(Verb::status));
   while (f.requests.empty()) f.io.run_one();
   CHECK_FALSE(client.ended());
   later({{"n", 1}});
@@ -177,7 +179,7 @@ TEST_CASE("an answer that never comes ends in an error") {
   Fixture f(impatient());
   f.on_request = [](const SocketServer::Respond&) {};
   Client client(f.read_path());
-  client.send({.verb = Verb::status, .args = json::object()});
+  client.send(request_of(Verb::status));
   f.run_until_end(client);
   CHECK(client.reply().exit == Exit::failure);
 }
@@ -188,7 +190,7 @@ TEST_CASE("an answer after its client has left is dropped") {
   f.on_request = [&](SocketServer::Respond respond) { later = std::move(respond); };
   {
     Client client(f.read_path());
-    client.send({.verb = Verb::status, .args = json::object()});
+    client.send(request_of(Verb::status));
     while (f.requests.empty()) f.io.run_one();
   }
   later({{"n", 1}});
@@ -200,7 +202,7 @@ TEST_CASE("an agent that throws costs its client only") {
   Fixture f;
   f.on_request = [](const SocketServer::Respond&) { throw std::runtime_error("broken"); };
   Client client(f.read_path());
-  client.send({.verb = Verb::status, .args = json::object()});
+  client.send(request_of(Verb::status));
   f.run_until_end(client);
   CHECK(client.reply().error == "the daemon failed to answer: broken");
 }
@@ -211,7 +213,7 @@ TEST_CASE("a reply of 16 MiB arrives whole") {
     respond({{"t", std::string(kReplyLimitBytes - 100, 'x')}});
   };
   Client client(f.read_path());
-  client.send({.verb = Verb::list, .args = json::object()});
+  client.send(request_of(Verb::list));
   f.run_until_end(client);
   CHECK(client.reply().body["t"].get<std::string>().size() == kReplyLimitBytes - 100);
 }
@@ -222,7 +224,7 @@ TEST_CASE("a client that never takes its reply is dropped") {
     respond({{"t", std::string(kReplyLimitBytes - 100, 'x')}});
   };
   Client client(f.read_path());
-  client.send({.verb = Verb::list, .args = json::object()});
+  client.send(request_of(Verb::list));
   while (f.requests.empty()) f.io.run_one();
   while (f.server->client_count() > 0) f.io.run_one();
   CHECK(f.server->client_count() == 0);
@@ -231,7 +233,7 @@ TEST_CASE("a client that never takes its reply is dropped") {
 TEST_CASE("replies that nobody takes have a bound, and what goes makes room") {
   const json large = {{"t", std::string(1024 * 1024, 'x')}};
   const std::size_t size = encode_reply_frame(ok_reply(large)).size();
-  const Request list{.verb = Verb::list, .args = json::object()};
+  const Request list = request_of(Verb::list);
   for (const std::size_t missing : {std::size_t{0}, std::size_t{1}}) {
     CAPTURE(missing);
     SocketServer::Options options;
@@ -253,7 +255,7 @@ TEST_CASE("replies that nobody takes have a bound, and what goes makes room") {
     f.run_until_end(*third);
     CHECK(third->reply().exit == Exit::failure);
     CHECK(third->reply().error ==
-          "the daemon is busy: too many answers wait to be taken; try again");
+          "the daemon is busy: too many replies are unsent; try again");
     body = {{"t", "small"}};
     const auto small = ask();
     f.run_until_end(*small);
@@ -285,7 +287,7 @@ TEST_CASE("a frame announced one byte past 64 KiB is refused before it is read")
 TEST_CASE("a frame of 64 KiB is read") {
   Fixture f;
   Client client(f.read_path());
-  std::string payload = encode_request({.verb = Verb::list, .args = json::object()});
+  std::string payload = encode_request(request_of(Verb::list));
   payload.resize(kRequestLimitBytes, ' ');
   client.send(encode_frame(payload));
   f.run_until_end(client);
@@ -314,7 +316,7 @@ TEST_CASE("a frame that is no JSON, or empty, is refused") {
 TEST_CASE("a client that sends byte by byte and stops is dropped with a reason") {
   Fixture f(impatient());
   Client client(f.read_path());
-  const std::string frame = encode_frame(encode_request({.verb = Verb::list, .args = {}}));
+  const std::string frame = encode_frame(encode_request(request_of(Verb::list)));
   for (std::size_t i = 0; i < 10; ++i) {
     client.send(frame.substr(i, 1));
     f.io.poll();
@@ -326,7 +328,7 @@ TEST_CASE("a client that sends byte by byte and stops is dropped with a reason")
 TEST_CASE("a request that comes byte by byte in time is answered") {
   Fixture f;
   Client client(f.read_path());
-  const Request list{.verb = Verb::list, .args = json::object()};
+  const Request list = request_of(Verb::list);
   for (const char byte : encode_frame(encode_request(list))) {
     client.send(std::string(1, byte));
     f.io.poll();
@@ -346,7 +348,7 @@ TEST_CASE("32 silent clients are kept, the 33rd is told, and one that leaves mak
   silent.pop_back();
   while (f.server->client_count() >= 32) f.io.run_one();
   Client next(f.read_path());
-  next.send({.verb = Verb::list, .args = json::object()});
+  next.send(request_of(Verb::list));
   f.run_until_end(next);
   CHECK(next.reply().exit == Exit::ok);
 }
@@ -357,7 +359,7 @@ TEST_CASE("a full read socket does not lock out the admin socket") {
   for (int i = 0; i < 32; ++i) silent.push_back(std::make_unique<Client>(f.read_path()));
   while (f.server->client_count() < 32) f.io.run_one();
   Client root(f.admin_path());
-  root.send({.verb = Verb::restore, .args = {{"all", true}}});
+  root.send(request_of(Verb::restore, {{"all", true}}));
   f.run_until_end(root);
   CHECK(root.reply().exit == Exit::ok);
 }

@@ -60,8 +60,8 @@ struct Bundles {
 };
 
 json web_and_status(const Request& request) {
-  if (request.verb == Verb::status) return to_json(status());
-  return request.verb == Verb::list ? list_reply(std::vector{web()}) : json::object();
+  if (verb_of(request) == Verb::status) return to_json(status());
+  return verb_of(request) == Verb::list ? to_json(ListReply{{web()}}) : json::object();
 }
 
 }  // namespace

@@ -81,8 +81,8 @@ TEST_CASE_FIXTURE(ConfiguredDaemon, "config show lists keys and values, and wher
         "policy       \"hold\"     --policy\n"
         "new.key      7          /etc/cgphase/cgphase.toml:9\n");
   REQUIRE(command.requests().size() == 2);
-  CHECK(command.requests()[0].verb == Verb::config);
-  CHECK(command.requests()[0].args.empty());
+  CHECK(verb_of(command.requests()[0]) == Verb::config);
+  CHECK(arguments_of(command.requests()[0]).empty());
 }
 
 TEST_CASE_FIXTURE(ConfiguredDaemon, "config show in JSON is the reply, in CSV its columns") {

@@ -52,22 +52,24 @@ struct ExportWorld {
 
   void serve() {
     command.serve([this](const Request& request) {
-      const auto after = static_cast<std::int64_t>(request.number("after").value_or(0));
-      if (request.verb == Verb::table)
-        return ok_reply(table_reply(store->table_page(*request.text("name"), after).value()));
-      if (request.verb == Verb::records) {
+      if (const auto* table = std::get_if<TableRequest>(&request)) return page_of(*table);
+      if (const auto* page = std::get_if<RecordsRequest>(&request)) {
         std::vector<RecordEntry> entries;
-        const auto found = store->records(after, kRecordsPage);
+        const auto found = store->records(page->after.value_or(0), kRecordsPage);
         for (const StoredRecord& record : *found)
           entries.push_back({record.record, record.stored.container, record.stored.first_seen});
         return ok_reply(records_page(entries));
       }
-      return ok_reply(history_page(
-          store->history_of(static_cast<std::int64_t>(*request.number("record")),
-                            *request.time("from_seconds"), *request.time("until_seconds"),
-                            kHistoryPagePoints)
-              .value()));
+      const auto& asked = std::get<HistoryRequest>(request);
+      return ok_reply(history_page(store->history_of(*asked.record, *time_of(asked.from_seconds),
+                                                     *time_of(asked.until_seconds),
+                                                     kHistoryPagePoints).value()));
     });
+  }
+
+  json page_of(const TableRequest& request) {
+    return ok_reply(
+        table_reply(store->table_page(request.name, request.after.value_or(0)).value()));
   }
 
   Ran run(std::vector<std::string> words) {
@@ -158,11 +160,8 @@ TEST_CASE_FIXTURE(ExportWorld, "a failed export leaves the file unchanged and no
   }
   SUBCASE("the daemon refuses in the middle") {
     command.serve([this](const Request& request) {
-      if (request.text("name") == "learned") return error_reply(Exit::failure, "no more");
-      return ok_reply(table_reply(
-          store->table_page(*request.text("name"),
-                            static_cast<std::int64_t>(*request.number("after")))
-              .value()));
+      const auto& table = std::get<TableRequest>(request);
+      return table.name == "learned" ? error_reply(Exit::failure, "no more") : page_of(table);
     });
     const Ran ran = run({});
     CHECK(ran.exit == 1);
@@ -187,7 +186,7 @@ TEST_CASE_FIXTURE(ExportWorld, "an export that a signal ends leaves nothing behi
     children >> pid;
     REQUIRE(pid > 0);
     REQUIRE(::kill(pid, SIGINT) == 0);
-    return ok_reply(table_reply(store->table_page(*request.text("name"), 0).value()));
+    return page_of(std::get<TableRequest>(request));
   });
   const Ran ran = run({});
   CHECK(ran.exit == 1);

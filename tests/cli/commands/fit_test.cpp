@@ -34,7 +34,7 @@ TEST_CASE("fit prints a sentence, the sums and a row per container, and exits wi
   CommandRun command;
   double cpus = 0;
   command.serve([&](const Request& request) {
-    cpus = *request.number("cpus");
+    cpus = std::get<FitRequest>(request).cpus;
     return to_json(answer_of(cpus));
   });
   const std::vector<std::string> words = {"fit", "--memory", "100M", "--for", "1h", "--cpus"};
@@ -45,7 +45,7 @@ TEST_CASE("fit prints a sentence, the sums and a row per container, and exits wi
   CHECK(has(yes.out, "yes: 2.30 cores and "));
   CHECK(has(yes.out, "highest use seen"));
   CHECK(has(yes.out, "\\x1b[31mweb"));
-  CHECK(command.requests()[0].args ==
+  CHECK(arguments_of(command.requests()[0]) ==
         json{{"cpus", 1.5}, {"memory_mib", 100.0}, {"seconds", 3600}, {"risk", 0.01}});
   with.back() = "3";
   const Ran no = command.run(with);

@@ -30,13 +30,15 @@ constexpr int kPageRows = 100;        // of the daemon below, which sends fewer 
 // from second 0 to 500.
 struct SampledName {
   SampledName() {
-    command.serve([this](const Request& request) { return answer(request); });
+    command.serve([this](const Request& request) {
+      return answer(std::get<HistoryRequest>(request));
+    });
   }
 
-  json rows(int record, const Request& request) const {
-    const double from = request.number("from_seconds").value_or(0);
-    const double until = request.number("until_seconds").value_or(1e9);
-    const int limit = request.count("limit", kPageRows, kPageRows);
+  json rows(int record, const HistoryRequest& request) const {
+    const double from = request.from_seconds.value_or(0);
+    const double until = request.until_seconds.value_or(1e9);
+    const int limit = bounded(request.limit, kPageRows, kPageRows);
     std::vector<HistoryRow> rows;
     const int begin = record == kThisBoot ? 1000 : 0;
     const int end = record == kThisBoot ? 1000 + seconds : 500;
@@ -52,9 +54,8 @@ struct SampledName {
     return reply;
   }
 
-  json answer(const Request& request) const {
-    if (request.args.contains("record"))
-      return rows(static_cast<int>(*request.number("record")), request);
+  json answer(const HistoryRequest& request) const {
+    if (request.record) return rows(static_cast<int>(*request.record), request);
     json reply = rows(kThisBoot, request);
     reply["earlier"] = json::array();
     if (before) {
@@ -91,7 +92,7 @@ struct Journaled {
     command.serve([this](const Request& request) {
       if (command.requests().size() > answers) return error_reply(Exit::failure, "no more");
       if (command.requests().size() == answers) add(kDecisions + 1);
-      const EventSpan span = event_span(request).value();
+      const EventSpan span = event_span(std::get<EventsRequest>(request)).value();
       const auto events = store->events(std::nullopt, span).value();
       return events_page(events, events.size() == static_cast<std::size_t>(span.limit));
     });

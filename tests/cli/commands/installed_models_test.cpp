@@ -31,12 +31,12 @@ struct Host {
   }
   void serve() {
     command.serve([this](const Request& request) -> json {
-      if (request.verb == Verb::config)
+      if (verb_of(request) == Verb::config)
         return ok_reply({{"config",
                           {{{"key", "state_dir"}, {"value", json(state).dump()},
                             {"origin", "default"}},
                            {{"key", "model"}, {"value", "\"/m\""}, {"origin", model_origin}}}}});
-      if (request.verb == Verb::status)
+      if (verb_of(request) == Verb::status)
         return ok_reply({{"model", {{"path", state + "/models/1.json"}}}});
       if (refusal) return *refusal;
       return ok_reply(to_json(ActionReport{.done = "taken", .undo = {}, .changes = {},
@@ -62,7 +62,7 @@ TEST_CASE_FIXTURE(Host, "install puts a model in use, notifies the daemon and pr
   CHECK_MESSAGE(ran.exit == 0, ran.err);
   CHECK(has(ran.out, "model 1 is installed"));
   CHECK(has(ran.out, "cgphase model rollback"));
-  CHECK(command.requests().back().verb == Verb::model);
+  CHECK(verb_of(command.requests().back()) == Verb::model);
   CHECK(content(state + "/models/1.json") == content(file));
   CHECK(found().current == 1);
 }

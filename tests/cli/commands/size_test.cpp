@@ -126,11 +126,12 @@ TEST_CASE("size of a container or an image uses what the daemon learned") {
   CommandRun command;
   const json learned = records_to_json({{0, record_of(2000, 0.4, 100)}});
   command.serve([&](const Request& request) -> json {
-    if (request.text("image") == "none")
+    const auto& asked = std::get<LearnedRequest>(request);
+    if (asked.image == "none")
       return error_reply(Exit::no_container, "nothing was learned of an image 'none'");
-    if (request.text("container") == "fresh")
+    if (asked.container == "fresh")
       return ok_reply({{"name", "fresh"}, {"policy", "hold"}, {"learned", nullptr}});
-    if (request.text("container") == "odd")
+    if (asked.container == "odd")
       return ok_reply({{"name", 5}, {"learned", {{"schema", 1}, {"phases", "many"}}}});
     return ok_reply({{"name", "web"}, {"policy", "phase"}, {"learned", learned}});
   });
@@ -139,7 +140,7 @@ TEST_CASE("size of a container or an image uses what the daemon learned") {
   CHECK(has(ran.out, "web: size XS, 4"));
   CHECK(has(ran.out, "docker run --cpus 0.4"));
   CHECK(command.run({"size", "--image", "shop/web:7"}).exit == 0);
-  CHECK(command.requests().back().args == json{{"image", "shop/web:7"}});
+  CHECK(arguments_of(command.requests().back()) == json{{"image", "shop/web:7"}});
   CHECK(command.run({"size", "--image", "none"}).exit == 3);
   const Ran fresh = command.run({"size", "fresh"});
   CHECK(fresh.exit == 0);

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "cli/commands/doctor.h"
+#include "cli/output/present.h"
 #include "tests/cli/reports.h"
 
 using namespace cgphase;
@@ -26,9 +27,13 @@ TextStyle wide() {
   return style;
 }
 
-using Renderer = std::string (*)(const json&, const TextStyle&);
-constexpr Renderer kRenderers[] = {render_status, render_list,   render_show,   render_explain,
-                                   render_history, render_events, render_action, render_doctor};
+const Form* const kForms[] = {&kStatusForm,  &kListForm,   &kShowForm,   &kExplainForm,
+                              &kHistoryForm, &kEventsForm, &kActionForm, &kDoctorForm};
+
+// Empty if the reply cannot be read.
+std::string text_of(const Form& form, const json& body, const TextStyle& style) {
+  return present(form, body, style.wide ? Output::wide : Output::table, style).value_or("");
+}
 
 std::vector<EventReport> events_of(const std::string& name) {
   const ExplainReport why = explain();
@@ -40,7 +45,7 @@ std::vector<EventReport> events_of(const std::string& name) {
 }  // namespace
 
 TEST_CASE("list shows phase, usage, limits, saving and the next phase") {
-  CHECK(render_list(list_reply(std::vector{web(), fresh()}), plain()) ==
+  CHECK(render_list(ListReply{{web(), fresh()}}, plain()) ==
         "NAME   MODE     PHASE         FOR   CPU     CPU LIMIT   MEMORY        MEMORY LIMIT       "
         "PROPOSAL          SAVED  NEXT\n"
         "web-1  enforce  B 90 %  2 min 5 s  0.25  0.60 of 2.00  900 MiB  1.2 GiB of 2.0 GiB  "
@@ -50,7 +55,7 @@ TEST_CASE("list shows phase, usage, limits, saving and the next phase") {
 }
 
 TEST_CASE("wide adds GPUs, engine, id, image, blocking rule, throttling, kills and path") {
-  const std::string text = render_list(list_reply(std::vector{web()}), wide());
+  const std::string text = render_list(ListReply{{web()}}, wide());
   CHECK(text.find("ENGINE  ID            IMAGE       HOLDING") != std::string::npos);
   CHECK(text.find("0.85    12.0 GiB  GPU-8f1e9a3c, 0000:03:00.0  docker") != std::string::npos);
   CHECK(text.find("docker  4f2a9bc01d22  shop/web:7  cpu too_small, memory trial_running") !=
@@ -59,20 +64,20 @@ TEST_CASE("wide adds GPUs, engine, id, image, blocking rule, throttling, kills a
 }
 
 TEST_CASE("list reports that an empty host has no containers") {
-  CHECK(render_list(list_reply({}), plain()) == "no containers seen\n");
+  CHECK(render_list(ListReply{}, plain()) == "no containers seen\n");
   TextStyle bare = plain();
   bare.legend = false;
-  CHECK(render_list(list_reply({}), bare).empty());
+  CHECK(render_list(ListReply{}, bare).empty());
 }
 
 TEST_CASE("a paused container and one of another manager show that as their mode") {
   ContainerReport report = web();
   report.holding_memory = Verdict::rival;
-  CHECK(mode_text(to_json(report)) == "rival");
+  CHECK(mode_text(report) == "rival");
   report.paused = true;
-  CHECK(mode_text(to_json(report)) == "paused");
+  CHECK(mode_text(report) == "paused");
   report.container.hands_off = "managed by the kubelet";
-  CHECK(mode_text(to_json(report)) == "hands off");
+  CHECK(mode_text(report) == "hands off");
 }
 
 TEST_CASE("a long name is cut in its middle, and on a terminal only") {
@@ -80,7 +85,7 @@ TEST_CASE("a long name is cut in its middle, and on a terminal only") {
   report.container.name = std::string(40, 'n') + "-1";
   TextStyle tty = plain();
   tty.shorten = true;
-  const json body = list_reply(std::vector{report});
+  const ListReply body{{report}};
   CHECK(render_list(body, tty).find("\n" + std::string(14, 'n') + "..." + std::string(13, 'n') +
                                     "-1  ") != std::string::npos);
   CHECK(render_list(body, plain()).find(report.container.name) != std::string::npos);
@@ -88,24 +93,21 @@ TEST_CASE("a long name is cut in its middle, and on a terminal only") {
 
 TEST_CASE("the next phase has no time if it is unknown, and is a dash without a phase") {
   ContainerReport report = web();
-  CHECK(next_text(to_json(report)) == "C 71 % in 40 s");
-  json body = to_json(report);
-  body["next"][0]["in_seconds"] = 0;
-  CHECK(next_text(body) == "C 71 % in -");
-  body["next"][0].erase("in_seconds");
-  CHECK(next_text(body) == "C 71 % in -");
+  CHECK(next_text(report) == "C 71 % in 40 s");
+  report.next[0].in_seconds.reset();
+  CHECK(next_text(report) == "C 71 % in -");
   report.next[0].phase = -1;
-  CHECK(next_text(to_json(report)) == "-");
+  CHECK(next_text(report) == "-");
   report.next.clear();
-  CHECK(next_text(to_json(report)) == "-");
+  CHECK(next_text(report) == "-");
 }
 
 TEST_CASE("times below a millisecond are printed in microseconds") {
   const auto told = [](std::uint64_t latency_usec, std::uint64_t longest_wait_usec) {
-    json body = to_json(web());
-    body["block"]["latency_usec"] = latency_usec;  // of 256 requests
-    body["run_queue"]["longest_wait_usec"] = longest_wait_usec;
-    return render_show(body, plain());
+    ContainerReport report = web();
+    report.block.latency_usec = latency_usec;  // of 256 requests
+    report.run_queue.longest_wait_usec = longest_wait_usec;
+    return render_show(report, {}, plain());
   };
   CHECK(told(256 * 85, 3000).find("in 256 requests, 85 us each\n") != std::string::npos);
   CHECK(told(256 * 85 + 200, 3000).find(", 86 us each\n") != std::string::npos);
@@ -113,13 +115,14 @@ TEST_CASE("times below a millisecond are printed in microseconds") {
   CHECK(told(256 * 1000 - 1, 3000).find(", 1 ms each\n") != std::string::npos);
   CHECK(told(0, 3000).find(", 0 s each\n") != std::string::npos);
   CHECK(told(0, 420).find("recently up to 420 us;") != std::string::npos);
-  json unmeasured = to_json(web());
-  unmeasured["block"]["latency_usec"] = nullptr;
-  CHECK(render_show(unmeasured, plain()).find("64.0 MiB in 256 requests\n") != std::string::npos);
+  ContainerReport unmeasured = web();
+  unmeasured.block.latency_usec.reset();
+  CHECK(render_show(unmeasured, {}, plain()).find("64.0 MiB in 256 requests\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("show prints one container in full") {
-  CHECK(render_show(to_json(web()), plain()) ==
+  CHECK(render_show(web(), {}, plain()) ==
         "name         web-1\n"
         "engine       docker\n"
         "id           4f2a9bc01d22e0f14f2a9bc01d22e0f1\n"
@@ -146,14 +149,13 @@ TEST_CASE("show prints one container in full") {
 }
 
 TEST_CASE("show has a table of bursts if this or an earlier run of the image has bursts") {
-  json body = to_json(web());
-  body["bursts"] = {{"now", {{"network_receive", nullptr}}}, {"next", json::object()}};
-  CHECK(render_show(body, plain()) == render_show(to_json(web()), plain()));
-  body["bursts"]["now"]["network_receive"] = {
+  json bursts = {{"now", {{"network_receive", nullptr}}}, {"next", json::object()}};
+  CHECK(render_show(web(), bursts, plain()) == render_show(web(), {}, plain()));
+  bursts["now"]["network_receive"] = {
       {"idle_seconds", {{"count", 4}, {"mean", 15}, {"sd", 3}}}};
-  body["bursts"]["next"]["network_transmit"] = {
+  bursts["next"]["network_transmit"] = {
       {"burst_consumption", {{"value", 5000}, {"deviation", nullptr}, {"relative_error", 0.25}}}};
-  const std::string text = render_show(body, plain());
+  const std::string text = render_show(web(), bursts, plain());
   std::string table = text.substr(text.find("\n\n") + 2);
   for (std::size_t at = 0; (at = table.find("  ")) != std::string::npos;) table.erase(at, 1);
   CHECK(table == "BURSTS OF NUMBER NOW SPREAD COUNT NEXT RUN SPREAD ERROR\n"
@@ -162,7 +164,7 @@ TEST_CASE("show has a table of bursts if this or an earlier run of the image has
 }
 
 TEST_CASE("status shows mode, changes, savings, model, store, overhead and sources") {
-  CHECK(render_status(to_json(status()), plain()) ==
+  CHECK(render_status(status(), plain()) ==
         "cgphase 0.1.0, mode enforce, policy phase, up 3 h 12 min\n"
         "changes     3 up, 12 down, 1 trials reverted since cgphased started at "
         "2026-03-15 11:18:00 UTC\n"
@@ -185,7 +187,7 @@ TEST_CASE("status shows what the history lost") {
   report.store.damaged = 2;
   report.store.quarantined = "/var/lib/cgphase/history.db.corrupt-1";
   CHECK(
-      render_status(to_json(report), plain())
+      render_status(report, plain())
           .find(
               "lost        1200 samples dropped because memory was full; 2 damaged blocks or rows; "
               "the content of a damaged file, kept as /var/lib/cgphase/history.db.corrupt-1\n") !=
@@ -195,7 +197,7 @@ TEST_CASE("status shows what the history lost") {
 TEST_CASE("status says that nothing was changed as long as that is true") {
   StatusReport report = status();
   report.changed_anything = false;
-  CHECK(render_status(to_json(report), plain())
+  CHECK(render_status(report, plain())
             .find("changes     nothing has been changed on this host\n") != std::string::npos);
 }
 
@@ -204,7 +206,7 @@ TEST_CASE("status says since when it counts if an earlier run changed limits or 
   report.writes_up = report.writes_down = 0;
   report.last_written_before = WallTime(std::chrono::seconds(1'773'500'000));
   const auto has = [&](const char* words) {
-    return render_status(to_json(report), plain()).find(words) != std::string::npos;
+    return render_status(report, plain()).find(words) != std::string::npos;
   };
   CHECK(has("changes     none since cgphased started at 2026-03-15 11:18:00 UTC; the last one "
             "before was at 2026-03-14 14:53:20 UTC\n"));
@@ -218,7 +220,7 @@ TEST_CASE("status shows the companion if it is needed, and CPU if it was measure
   StatusReport report = status();
   report.companion_alive = report.companion_needed = false;
   report.overhead_cpu_cores.reset();
-  const std::string text = render_status(to_json(report), plain());
+  const std::string text = render_status(report, plain());
   CHECK(text.find("companion   not needed: no limit can be written on this host\n") !=
         std::string::npos);
   CHECK(text.find("overhead    CPU not measured yet, 24.0 MiB\n") != std::string::npos);
@@ -229,14 +231,14 @@ TEST_CASE("status shows the kill switch, a dead companion and degradations") {
   report.kill_switch = true;
   report.companion_alive = false;
   report.degraded = {"history is kept in memory: disk full"};
-  const std::string text = render_status(to_json(report), plain());
+  const std::string text = render_status(report, plain());
   CHECK(text.find("kill switch  on: ") != std::string::npos);
   CHECK(text.find("companion    not running: ") != std::string::npos);
   CHECK(text.find("degraded     history is kept in memory: disk full\n") != std::string::npos);
 }
 
 TEST_CASE("explain begins with one sentence and then shows the numbers") {
-  CHECK(render_explain(to_json(explain()), plain()) ==
+  CHECK(render_explain(explain_reply(explain()), plain()) ==
         "web-1: memory limit lowered from 2.0 GiB to 1.5 GiB because phase B needs 1.0 GiB "
         "(142 samples); the trial passed (refaults 2 -> 2 per s).\n"
         "\n"
@@ -259,7 +261,7 @@ TEST_CASE("explain begins with one sentence and then shows the numbers") {
 TEST_CASE("explain without a decision prints one sentence") {
   ExplainReport report;
   report.now = fresh();
-  CHECK(render_explain(to_json(report), plain()) ==
+  CHECK(render_explain(explain_reply(report), plain()) ==
         "fresh: not enough history for a phase yet; no decision yet.\n");
 }
 
@@ -285,13 +287,13 @@ TEST_CASE("history is a table of samples") {
 
 TEST_CASE("an action prints what was done and how to undo it") {
   const ActionReport report{"web-1 is in mode enforce", "cgphase mode observe web-1", {}, {}};
-  CHECK(render_action(to_json(report), plain()) ==
+  CHECK(render_action(report, plain()) ==
         "web-1 is in mode enforce\nundo: cgphase mode observe web-1\n");
 }
 
 TEST_CASE("an action prints each change and each failure") {
   const ActionReport report{"2 containers restored", "", {"a: cpu.max"}, {"b: memory.max: EIO"}};
-  CHECK(render_action(to_json(report), plain()) ==
+  CHECK(render_action(report, plain()) ==
         "2 containers restored\n  a: cpu.max\n  failed: b: memory.max: EIO\n");
 }
 
@@ -315,13 +317,13 @@ TEST_CASE("no renderer prints a hostile name unescaped") {
   why.decisions[0].end->outcome.detail = kHostileName;
   const ActionReport action{kHostileName, kHostileName, {kHostileName}, {kHostileName}};
   const std::vector<Finding> findings = {{Level::warn, kHostileName, kHostileName, kHostileName}};
-  const json bodies[] = {to_json(status_report), list_reply(std::vector{hostile()}),
+  const json bodies[] = {to_json(status_report), to_json(ListReply{{hostile()}}),
                          to_json(hostile()), to_json(why), events_reply(events_of(kHostileName)),
                          to_json(action), doctor_reply(findings)};
   for (const json& body : bodies)
-    for (const Renderer render : kRenderers)
+    for (const Form* form : kForms)
       for (const TextStyle& style : {plain(), wide()}) {
-        const std::string text = render(body, style);
+        const std::string text = text_of(*form, body, style);
         CHECK(text.find_first_of("\x1b\x07\r\xff") == std::string::npos);
         CHECK(text.find("\u202e") == std::string::npos);
       }
@@ -329,7 +331,7 @@ TEST_CASE("no renderer prints a hostile name unescaped") {
 
 TEST_CASE("strings that a reply did not escape are escaped by the renderer") {
   const json body = {{"containers", {{{"name", "a\x1b[2Jb\u202e"}}}}};
-  const std::string text = render_list(body, plain());
+  const std::string text = text_of(kListForm, body, plain());
   CHECK(text.find("a\\x1b[2Jb\\xe2\\x80\\xae") != std::string::npos);
 }
 
@@ -337,7 +339,7 @@ TEST_CASE("every renderer accepts any JSON") {
   constexpr unsigned kSeed = 20260315;
   INFO("seed ", kSeed);
   std::mt19937 random(kSeed);
-  const json whole[] = {to_json(status()), list_reply(std::vector{web()}), to_json(web()),
+  const json whole[] = {to_json(status()), to_json(ListReply{{web()}}), to_json(web()),
                         to_json(explain()), events_reply(events_of("x")), 1, "text",
                         json::array({1, nullptr, json::object()}), nullptr};
   const json odd[] = {nullptr, -1, 1e300, "x", json::array({1}), json::object(), true};
@@ -350,6 +352,6 @@ TEST_CASE("every renderer accepts any JSON") {
       if (victim.value().is_structured()) victim.value() = 7;
       flat = flat.unflatten();
     }
-    for (const Renderer render : kRenderers) CHECK_NOTHROW(render(flat, wide()));
+    for (const Form* form : kForms) CHECK_NOTHROW(text_of(*form, flat, wide()));
   }
 }

@@ -54,17 +54,18 @@ std::string drawn(const json& reply, int phases = 3) {
 
 // A daemon with `rows` and a model of three phases.
 json answer(const Request& request, const std::vector<HistoryRow>& rows) {
-  if (request.verb == Verb::status) {
+  if (verb_of(request) == Verb::status) {
     StatusReport report = status();
     report.model.phases = 3;
     return to_json(report);
   }
-  if (request.text("container") != "web-1")
+  const auto& asked = std::get<HistoryRequest>(request);
+  if (asked.container != "web-1")
     return error_reply(Exit::no_container, "no container 'web-2'; did you mean 'web-1'?");
   std::vector<HistoryRow> wanted;
-  const auto limit = static_cast<std::size_t>(request.count("limit", 600, 7200));
+  const auto limit = static_cast<std::size_t>(bounded(asked.limit, 600, 7200));
   for (const HistoryRow& row : rows)
-    if (row.time >= *request.time("from_seconds") && row.time <= *request.time("until_seconds") &&
+    if (row.time >= *time_of(asked.from_seconds) && row.time <= *time_of(asked.until_seconds) &&
         wanted.size() < limit)
       wanted.push_back(row);
   return history_reply(web().container, wanted);
@@ -140,8 +141,8 @@ TEST_CASE_FIXTURE(Plotter, "plot of a container requests the history and writes 
   const Ran ran = plot({"web-1", kSpan[0], kSpan[1], kSpan[2], kSpan[3]});
   REQUIRE_MESSAGE(ran.exit == 0, ran.err);
   CHECK(content() == drawn(history_reply(web().container, rows)));
-  CHECK(command.requests().at(0).verb == Verb::history);
-  CHECK(command.requests().at(0).number("from_seconds") == 1'773'584'000);
+  CHECK(verb_of(command.requests().at(0)) == Verb::history);
+  CHECK(arguments_of(command.requests().at(0))["from_seconds"] == 1'773'584'000);
 }
 
 TEST_CASE_FIXTURE(Plotter, "a history longer than a reply is requested in pieces") {
