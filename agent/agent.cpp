@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/text.h"
@@ -74,6 +75,12 @@ bool left_lowered(const ContainerView& view) {
            is_original(view.in_force, view.original, Resource::memory));
 }
 
+// No other run of the daemon has this name, also if the process id is used again.
+std::string name_of_this_daemon(const Clock& clock) {
+  return std::to_string(::getpid()) + " " +
+         std::to_string(clock.wall_now().time_since_epoch().count());
+}
+
 bool any(const ContainerView&) { return true; }
 
 // At most kMostNames names; more are abbreviated.
@@ -98,15 +105,16 @@ Agent::Agent(Config config, Parts parts, const Clock& clock, Post post)
       clock_(clock),
       post_(std::move(post)),
       parts_(std::move(parts)),
-      model_key_(model_key(parts_.model.engine.get())),
-      daemon_(std::to_string(::getpid()) + " " +
-              std::to_string(clock_.wall_now().time_since_epoch().count())),
       journal_(parts_.log, tick_),
       overrides_(std::move(parts_.overrides), config_, clock_, parts_.store.get(), post_),
       outside_(config_.cgroup_root, config_.proc_root),
       neighbourhood_(config_.proc_root, config_.cgroup_root),
       gpus_(std::move(parts_.gpu_scanner)),
-      gpu_usage_(parts_.gpus ? std::move(parts_.gpus) : no_gpu_source("not asked for")) {
+      gpu_usage_(parts_.gpus ? std::move(parts_.gpus) : no_gpu_source("not asked for")),
+      learning_({.pipeline = parts_.pipeline, .bursts = bursts_, .store = parts_.store.get(),
+                 .tick = tick_},
+                {.locked = parts_.history_locked, .last_written = parts_.last_written},
+                model_key(parts_.model.engine.get()), name_of_this_daemon(clock_), post_) {
   follow_host_mode();
 }
 
@@ -116,11 +124,7 @@ void Agent::tick() {
   outside_.observe(tick_, parts_.pipeline.containers());
   bursts_.observe(tick_);
   drain_events();
-  take_up_history();
-  store_rails_memory(false);
-  save_taught(false);
-  checkpoint();
-  ask_wanted();
+  learning_.tick();
   store_tick();
   if (totals().ticks % kSaveRetryTicks == 0) overrides_.retry_save();
 }
@@ -226,9 +230,8 @@ void Agent::beat() {
 }
 
 void Agent::container_added(const ContainerInfo& info) {
-  const auto learned = learned_.find(learning_key(info));
-  Admission admission{.mode = mode_of(info), .prior = nullptr, .facts = facts_of(info)};
-  if (learned != learned_.end()) admission.prior = learned->second.taught;
+  Admission admission{.mode = mode_of(info), .prior = learning_.prior(info),
+                      .facts = facts_of(info)};
   if (parts_.kernel_writer != nullptr)
     admission.original = parts_.kernel_writer->leased_originals(info.id);
   const bool leased = admission.original != Limits{};
@@ -241,8 +244,7 @@ void Agent::container_added(const ContainerInfo& info) {
   parts_.pipeline.admit(info.id, std::move(admission));
   if (!parts_.store) return;
   parts_.store->enqueue({.containers = {{info, tick_.wall_time}}});
-  want_bursts(info);
-  if (learned == learned_.end() || !learned->second.whole) want_prior(info);
+  learning_.request_priors(info);
 }
 
 // Restores a container that vanished earlier while its limits could not be restored. Returns the
@@ -263,8 +265,7 @@ Limits Agent::restore_found(CgroupId id) {
 
 void Agent::container_removed(CgroupId id) {
   if (const ContainerView* view = parts_.pipeline.find(id)) {
-    learn(*view, false);
-    learn_bursts(view->info);
+    learning_.end_run(*view);
   }
   if (parts_.writer) {
     // A living cgroup that is no longer a container keeps no limit of ours.
@@ -273,23 +274,8 @@ void Agent::container_removed(CgroupId id) {
     parts_.writer->detach(id);
   }
   overrides_.container_removed(id);
-  for (auto& [key, ids] : wanted_.learned) std::erase(ids, id);
-  std::erase_if(wanted_.learned, [](const auto& wanted) { return wanted.second.empty(); });
+  learning_.forget_requests(id);
   if (parts_.log != nullptr) parts_.log->forget(id);
-}
-
-// Stores changes at once, and retries a refused save at the pace of the history.
-void Agent::store_rails_memory(bool last) {
-  const bool news = parts_.pipeline.take_rails_news();
-  rails_unsaved_ = rails_unsaved_ || news;
-  const bool due = news || last || tick_.time >= next_rails_try_;
-  // A locked history may have more than this run knows.
-  if (!parts_.store || parts_.history_locked || !rails_unsaved_ || !due) return;
-  next_rails_try_ = tick_.time + Store::kFlushInterval;
-  rails_unsaved_ = !parts_.store->query([this, memory = parts_.pipeline.rails_memory().to_json()](
-                                            Store& store) {
-    if (!store.save_learned(kRailsMemoryName, memory)) post_([this] { rails_unsaved_ = true; });
-  });
 }
 
 void Agent::submit(const Decision& decision) {
@@ -353,6 +339,18 @@ LimitWriter::RestoreReport Agent::set_mode(CgroupId id, std::optional<Mode> mode
   if (view == nullptr) return {};
   const Status kept = overrides_.set_mode(view->info, mode, until_restart);
   return with_failure(kept, apply_modes());
+}
+
+bool Agent::take_model(ChosenModel model) {
+  parts_.model = std::move(model);
+  const PhaseEngine* engine = parts_.model.engine.get();
+  if (!learning_.take_model(model_key(engine), parts_.model.engine)) return false;
+  parts_.sampler.set_observed_memory_age(observed_memory_age(engine));
+  return true;
+}
+
+nlohmann::json Agent::bursts(const ContainerView& view) const {
+  return bursts_.report(view.info.id, image_of(view.info));
 }
 
 LimitWriter::RestoreReport Agent::apply_modes() {
@@ -454,12 +452,7 @@ Status Agent::store_all() {
   drain_events();
   tick_.containers.clear();  // these samples are stored
   store_tick();
-  for (const ContainerView* view : parts_.pipeline.containers()) {
-    learn(*view, true);
-    learn_bursts(view->info);
-  }
-  store_rails_memory(true);
-  save_taught(true);
+  learning_.save_at_stop();
   return parts_.store ? parts_.store->flush_and_stop() : Status{};
 }
 
@@ -587,7 +580,8 @@ std::vector<std::string> Agent::degraded() const {
   if (parts_.store)
     if (const auto reason = parts_.store->degraded())
       sentences.push_back("history is kept in memory for now: " + *reason);
-  if (!history_damage_.empty()) sentences.push_back(history_damage_);
+  if (const std::string& damage = learning_.history().damage; !damage.empty())
+    sentences.push_back(damage);
   if (parts_.guard && parts_.guard->lost_actions() > 0)
     sentences.push_back(std::to_string(parts_.guard->lost_actions()) +
                         " raises by the guard are missing in the journal");

@@ -7,7 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,7 +16,7 @@
 #include "agent/change_journal.h"
 #include "agent/chosen_model.h"
 #include "agent/config/config.h"
-#include "agent/earlier_runs.h"
+#include "agent/learning.h"
 #include "agent/logging/change_log.h"
 #include "agent/observers/burst_watch.h"
 #include "agent/observers/gpu_usage.h"
@@ -25,7 +25,6 @@
 #include "agent/observers/outside_use.h"
 #include "agent/observers/program_watch.h"
 #include "agent/overrides.h"
-#include "agent/taught_runs.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "collectors/ebpf/probe_source.h"
@@ -112,7 +111,7 @@ class Agent {
   std::vector<Source> sources() const;
   std::uint64_t store_size_bytes() const;
   // When a limit was last written by an earlier run, as far as the history knows.
-  std::optional<WallTime> last_written() const { return parts_.last_written; }
+  std::optional<WallTime> last_written() const { return learning_.history().last_written; }
   StoreThread* store() { return parts_.store.get(); }
   const PhaseEngine* engine() const { return parts_.model.engine.get(); }
   const ChosenModel& model() const { return parts_.model; }
@@ -142,27 +141,17 @@ class Agent {
   const HostCapacity& host() const { return tick_.host; }
   const OutsideUse& outside() const { return outside_; }
   const GpuUsage& gpu_usage() const { return gpu_usage_; }
-  // What is known of a container: what its run taught, added to what earlier runs did.
-  nlohmann::json learned(const ContainerView& view) const;
-  // The same of an image, or of a name where containers have none; later, and null where nothing
-  // is known. False when too much waits for the disk.
-  bool ask_learned(const std::string& image, std::function<void(nlohmann::json)> take);
+  Learning& learning() { return learning_; }
   // Of its waits for a processor; nothing where they are not counted.
   std::optional<RunQueueHistogram> run_queue_histogram(CgroupId id) const {
     return parts_.probes ? parts_.probes->run_queue_histogram(id) : std::nullopt;
   }
   // Idle and burst of its network and GPUs, as BurstWatch::report() has them.
   nlohmann::json bursts(const ContainerView& view) const;
-  // Containers that are to hear of earlier runs, and have not been asked about.
-  std::size_t wanted_priors() const;
   std::vector<std::string> degraded() const;
   const ChangeJournal& journal() const { return journal_; }
 
  private:
-  std::string learning_key(const ContainerInfo& info) const;
-  std::string learning_key(const std::string& image) const { return image + "#" + model_key_; }
-  // `known`, and what the containers that live add to it.
-  nlohmann::json with_live(nlohmann::json known, const std::string& key) const;
   Mode mode_of(const ContainerInfo& info) const;
   ExternalFacts facts_of(const ContainerInfo& info) const;
   LimitWriter::RestoreReport apply_modes();
@@ -181,26 +170,6 @@ class Agent {
   Limits restore_found(CgroupId id);
   void container_removed(CgroupId id);
   void submit(const Decision& decision);
-  void take_up_history();
-  void take_earlier(const Result<EarlierRuns>& earlier);
-  void want_prior(const ContainerInfo& info);
-  void want_bursts(const ContainerInfo& info);
-  void ask_wanted();
-  void take_prior(const std::string& key, const std::vector<CgroupId>& ids,
-                  const nlohmann::json& prior);
-  KnownRuns& known_runs(const std::string& key);
-  void take_stored(const std::string& key, nlohmann::json stored);
-  void learn(const ContainerView& view, bool last);
-  void learn_bursts(const ContainerInfo& info);
-  void save_taught(bool last);
-  void checkpoint();
-  void save_unended(const std::string& key);
-  void keep_taught(TaughtRuns&& older);
-  void keep_runs(const std::string& key, const nlohmann::json& sum,
-                 const std::vector<nlohmann::json>& fresh);
-  void keep_bursts(const std::string& image, const nlohmann::json& sum,
-                   const std::vector<RunBursts>& fresh);
-  void store_rails_memory(bool last);
   ProgramWatch::Surroundings around_programs() const;
   void watch_programs();
   void follow_clock();
@@ -211,8 +180,6 @@ class Agent {
   const Clock& clock_;
   Post post_;
   Parts parts_;  // after what its threads use
-  std::string model_key_;
-  const std::string daemon_;  // identifies this run of the daemon
   Counter clock_start_ms_;  // of stored points
   NodeSample tick_;
   ChangeJournal journal_;
@@ -222,6 +189,7 @@ class Agent {
   GpuWatch gpus_;
   GpuUsage gpu_usage_;
   BurstWatch bursts_;
+  Learning learning_;  // after what it refers to
   ProgramWatch programs_;
   bool listening_ = false;  // the guard, to programs that start
   bool kill_switch_ = false;
@@ -230,15 +198,6 @@ class Agent {
   std::uint64_t outside_writes_ = 0;  // counted by the guard so far
   bool tick_requested_ = false;
   std::vector<FinishedWrite> refused_;  // decisions that could not be submitted
-  bool history_asked_ = false;   // for what a locked history has of earlier runs
-  std::string history_damage_;
-  bool rails_unsaved_ = false;
-  MonotonicTime next_rails_try_;
-  std::map<std::string, KnownRuns> learned_;  // by learning_key(), bounded
-  TaughtRuns taught_;    // while the store takes no more
-  MonotonicTime next_taught_try_, next_checkpoint_;
-  std::string last_checkpoint_;  // a learning_key()
-  WantedPriors wanted_;  // likewise
 };
 
 }  // namespace cgphase

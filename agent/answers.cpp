@@ -14,6 +14,8 @@
 
 #include "base/parse.h"
 #include "base/text.h"
+#include "policy/budget/host_fit_json.h"
+#include "policy/learned_json.h"
 
 namespace cgphase {
 namespace {
@@ -314,11 +316,11 @@ void Answers::answer(const ShowRequest& request, const Peer& peer, const Respond
 
 void Answers::answer(const LearnedRequest& request, const Peer& peer, const Respond& respond) {
   const auto reply = [policy = agent_.config().policy, host = agent_.host()](
-                         const std::string& name, nlohmann::json known) {
+                         const std::string& name, const LearnedState& known) {
     return ok_reply({{"name", escape_name(name)}, {"policy", policy},
                      {"host", {{"cpu_cores", host.cpu_cores},
                                {"memory_bytes", host.memory.value}}},
-                     {"learned", std::move(known)}});
+                     {"learned", learned_to_json(known)}});
   };
   if (request.image) {
     const std::string name = unescape_name(*request.image);
@@ -334,18 +336,18 @@ void Answers::answer(const LearnedRequest& request, const Peer& peer, const Resp
     if (auto why = refusal(Verb::learned, peer, kLearnedShare, live))
       return respond(*std::move(why));
     // A refused query drops `respond`, and the client gets an error.
-    (void)agent_.ask_learned(name, [reply, name, respond](nlohmann::json known) {
-      if (known.is_null())
+    (void)agent_.learning().ask_learned(name, [reply, name, respond](const LearnedState& known) {
+      if (is_empty(known))
         return respond(error_reply(Exit::no_container, "nothing was learned of an image '" +
                                                            escape_name(name) + "'"));
-      respond(reply(name, std::move(known)));
+      respond(reply(name, known));
     });
     return;
   }
   if (auto why = refusal(Verb::learned, peer, kLearnedShare, 1)) return respond(*std::move(why));
   const auto view = container(*request.container);
   if (!view) return respond(error_reply(view.error()));
-  respond(reply((*view)->info.name, agent_.learned(**view)));
+  respond(reply((*view)->info.name, agent_.learning().learned(**view)));
 }
 
 const std::vector<KnownContainer>& Answers::known(std::chrono::seconds duration) {

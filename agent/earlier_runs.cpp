@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "policy/safety/rails_memory_json.h"
+
 namespace cgphase {
 
 Result<EarlierRuns> load_earlier_runs(Store& store) {
@@ -10,7 +12,7 @@ Result<EarlierRuns> load_earlier_runs(Store& store) {
   const Result<nlohmann::json> stored = store.load_learned(kRailsMemoryName);
   if (store.let_go()) return std::unexpected(stored.error());
   Result<RailsMemory> rails =
-      stored ? RailsMemory::from_json(*stored) : std::unexpected(stored.error());
+      stored ? rails_memory_from_json(*stored) : std::unexpected(stored.error());
   if (rails) earlier.rails = *std::move(rails);
   else if (rails.error().kind != ErrorKind::not_found)
     earlier.damage = "what OOMs taught is forgotten, and quarantines: " + rails.error().text;

@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <ctime>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -34,7 +33,7 @@ double cpu_seconds() {
 
 // A policy that has seen ten minutes of alternating phases, each with its own needs.
 std::unique_ptr<Policy> watcher(int container) {
-  std::unique_ptr<Policy> policy = make_policy("phase", nullptr).value();
+  std::unique_ptr<Policy> policy = make_policy("phase").value();
   for (int i = 0; i < kSamples; ++i) {
     const int phase = (container + i / kVisitSamples) % kPhases;
     policy->observe({.time = MonotonicTime(std::chrono::seconds(i)), .interval_seconds = 1,

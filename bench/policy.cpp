@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
@@ -58,7 +57,7 @@ double best_ns_per_step(const Case& one, const std::vector<Observation>& samples
   around.risk = one.risk;
   std::optional<double> best;
   for (int round = 0; round < kRounds; ++round) {
-    const auto policy = make_policy(one.policy, nullptr, around).value();
+    const auto policy = make_policy(one.policy, {}, around).value();
     double cores = 0;
     const auto begun = SteadyClock::now();
     for (const Observation& sample : samples) {

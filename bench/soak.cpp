@@ -18,6 +18,7 @@
 #include "bench/busy_host.h"
 #include "core/pipeline.h"
 #include "model/model.h"
+#include "policy/learned_json.h"
 #include "storage/store.h"
 
 namespace {
@@ -62,7 +63,7 @@ Status store_tick(Store& store, const NodeSample& tick, const Pipeline& pipeline
 // The statistics of a finished run are saved under its image, where the next run looks them up.
 Status end_oldest(BusyHost& host, Store& store, const Pipeline& pipeline) {
   const CgroupId id = host.replace_oldest();
-  return store.save_learned(pipeline.find(id)->info.name, pipeline.learned(id));
+  return store.save_learned(pipeline.find(id)->info.name, learned_to_json(pipeline.learned(id)));
 }
 
 }  // namespace

@@ -123,7 +123,7 @@ Result<Pipeline> Pipeline::create(const PipelineConfig& config,
   if (!spec) return std::unexpected(spec.error());
   Pipeline pipeline(config, std::move(engine));
   pipeline.policy_ = *spec;
-  const auto trial = make_policy(*spec, nullptr, pipeline.surroundings());
+  const auto trial = make_policy(*spec, {}, pipeline.surroundings());
   if (!trial) return std::unexpected(trial.error());
   return pipeline;
 }
@@ -143,7 +143,7 @@ std::unique_ptr<Pipeline::Container> Pipeline::make_container(const ContainerInf
   auto container = std::make_unique<Container>(rails_, info.id);
   container->view.info = info;
   const auto admission = admissions_.find(info.id);
-  nlohmann::json prior;
+  LearnedState prior;
   if (admission != admissions_.end()) {
     container->view.mode = admission->second.mode;
     container->facts = admission->second.facts;
@@ -155,7 +155,7 @@ std::unique_ptr<Pipeline::Container> Pipeline::make_container(const ContainerInf
   return container;
 }
 
-void Pipeline::set_policy(Container& container, const nlohmann::json& prior) const {
+void Pipeline::set_policy(Container& container, const LearnedState& prior) const {
   container.policy = make_policy(policy_, prior, surroundings()).value();
   const double peak =
       std::max(container.resumed_bytes, container.view.highest_memory_bytes.value_or(0));
@@ -198,7 +198,7 @@ void Pipeline::set_engine(std::shared_ptr<const PhaseEngine> engine) {
     view.phase_since = container->previous_time;
     view.seconds_in_phase.clear();
     container->follow(engine_);
-    set_policy(*container, nullptr);
+    set_policy(*container, {});
     container->pinned_samples.clear();
     container->rails.forget_phases();
   }
@@ -211,7 +211,7 @@ void Pipeline::admit(CgroupId id, Admission admission) {
     return;
   }
   found->second->view.mode = admission.mode;
-  if (!admission.prior.is_null())
+  if (!is_empty(admission.prior))
     set_policy(*found->second, admission.prior);
 }
 
@@ -576,9 +576,9 @@ std::vector<const ContainerView*> Pipeline::containers() const {
   return views;
 }
 
-nlohmann::json Pipeline::learned(CgroupId id) const {
+LearnedState Pipeline::learned(CgroupId id) const {
   const auto found = containers_.find(id);
-  return found == containers_.end() ? nlohmann::json(nullptr) : found->second->policy->learned();
+  return found == containers_.end() ? LearnedState{} : found->second->policy->learned();
 }
 
 std::optional<Forecast> Pipeline::forecast(CgroupId id, std::chrono::seconds horizon) const {

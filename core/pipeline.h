@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -52,10 +51,10 @@ const std::string& image_of(const ContainerInfo& info);
 // The initial state of a container, from the driver.
 struct Admission {
   Mode mode = Mode::observe;
-  nlohmann::json prior;  // learned by earlier runs of its image; null: none
+  LearnedState prior = {};  // of earlier runs of its image
   ExternalFacts facts = {};
-  Limits original = {};  // knobs that already have a value of ours; others come from the first
-                         // sample
+  Limits original = {};     // knobs that already have a value of ours; others come from the first
+                            // sample
 };
 
 // The current state of one container. status, list, show and explain read it.
@@ -142,8 +141,8 @@ class Pipeline {
   // True once after each change.
   bool take_rails_news() { return std::exchange(rails_news_, false); }
 
-  // The statistics that the container's policy learned in this run. Null if there are none.
-  nlohmann::json learned(CgroupId id) const;
+  // The statistics that the container's policy learned in this run.
+  LearnedState learned(CgroupId id) const;
   // The policy's forecast within `horizon`. Absent if the policy makes none.
   std::optional<Forecast> forecast(CgroupId id, std::chrono::seconds horizon) const;
 
@@ -154,7 +153,7 @@ class Pipeline {
   std::unique_ptr<Container> make_container(const ContainerInfo& info) const;
   void find_nested();
   // Creates the container's policy from `prior` and the peak of the run so far.
-  void set_policy(Container& container, const nlohmann::json& prior) const;
+  void set_policy(Container& container, const LearnedState& prior) const;
   void begin_run(Container& container, const Sample& first, MonotonicTime now) const;
   void save_runs(MonotonicTime now);
   // Stores what must outlive the container: OOMs and quarantines.

@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +16,7 @@
 #include "model/forecast.h"
 #include "model/phase.h"
 #include "policy/decision.h"
+#include "policy/learned_state.h"
 #include "policy/pin.h"
 #include "policy/policy_spec.h"
 
@@ -65,9 +65,9 @@ class Policy {
   virtual void resume([[maybe_unused]] double memory_peak_bytes) {}
   // `original` is the ceiling. Without an original limit, the capacity of `host` is the ceiling.
   virtual Allocation allocate(const Limits& original, const HostCapacity& host) const = 0;
-  // What this run learned. It can be merged into the priors of later runs of the same image. Null
+  // What this run learned. It can be merged into the priors of later runs of the same image. Empty
   // for policies that store nothing.
-  virtual nlohmann::json learned() const = 0;
+  virtual LearnedState learned() const { return {}; }
   // Forecast for `horizon` from the last observation on. Absent if the policy makes no forecasts,
   // and while it lacks data.
   virtual std::optional<Forecast> forecast([[maybe_unused]] std::chrono::seconds horizon) const {
@@ -78,20 +78,17 @@ class Policy {
 // Number of samples before a policy without a prior recommends anything.
 inline constexpr int kWarmUpSamples = 10;
 
-// `prior`: what earlier runs of the same image learned (null: none). A malformed prior is ignored.
+// `prior`: what earlier runs of the same image learned. A policy ignores one that it cannot use.
 // Errors: invalid (an unknown name or parameter, with the nearest one; or a policy that needs data
 // which its surroundings lack).
-Result<std::unique_ptr<Policy>> make_policy(const PolicySpec& spec, const nlohmann::json& prior,
+Result<std::unique_ptr<Policy>> make_policy(const PolicySpec& spec, const LearnedState& prior = {},
                                             const PolicySurroundings& surroundings = {});
 // The same with default parameters.
-Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const nlohmann::json& prior,
+Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const LearnedState& prior = {},
                                             const PolicySurroundings& surroundings = {});
 std::vector<std::string_view> policy_names();
 // Whether the daemon can use the policy in `text`. Errors: those of parse_policy_spec(), and
 // invalid for a policy that only replay can create (for example because it needs the future).
 Status check_live_policy(std::string_view text);
-
-// Adds the statistics of one run to the decayed ones of earlier runs.
-nlohmann::json merge_learned(const nlohmann::json& earlier, const nlohmann::json& run);
 
 }  // namespace cgphase

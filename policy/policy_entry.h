@@ -5,7 +5,6 @@
 #include <array>
 #include <chrono>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string_view>
 
@@ -42,7 +41,7 @@ class PolicyValues {
 struct PolicyMaking {
   std::string_view name;
   PolicyValues values;
-  const nlohmann::json& prior;
+  const LearnedState& prior;
   const PolicySurroundings& surroundings;
 };
 
@@ -51,8 +50,6 @@ struct PolicyEntry {
   std::span<const PolicyParameter> parameters;
   // Errors: invalid, if the surroundings lack data that the policy needs.
   Result<std::unique_ptr<Policy>> (*make)(const PolicyMaking&);
-  // Adds what a run learned to what earlier runs learned. Null for policies that store nothing.
-  nlohmann::json (*merge)(const nlohmann::json& earlier, const nlohmann::json& run) = nullptr;
 };
 
 // In the order of policy_names().

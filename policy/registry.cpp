@@ -1,6 +1,5 @@
 #include <array>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "policy/baselines/adaptive_policy.h"
@@ -34,18 +33,17 @@ constexpr std::array kPolicies = {
     PolicyEntry{"oracle-2sd", kOracleDeviations, make_oracle_2sd},
     PolicyEntry{"adaptive-max", {}, make_adaptive_max},
     PolicyEntry{"adaptive-2sd", kAdaptiveDeviations, make_adaptive_2sd},
-    PolicyEntry{"vpa", kVpaParameters, make_vpa, merge_vpa},
-    PolicyEntry{"vpa-tuned", kVpaTunedParameters, make_vpa_tuned, merge_vpa},
-    PolicyEntry{"autopilot", kAutopilotParameters, make_autopilot, merge_autopilot},
-    PolicyEntry{"autopilot-tuned", kAutopilotTunedParameters, make_autopilot_tuned,
-                merge_autopilot},
+    PolicyEntry{"vpa", kVpaParameters, make_vpa},
+    PolicyEntry{"vpa-tuned", kVpaTunedParameters, make_vpa_tuned},
+    PolicyEntry{"autopilot", kAutopilotParameters, make_autopilot},
+    PolicyEntry{"autopilot-tuned", kAutopilotTunedParameters, make_autopilot_tuned},
     PolicyEntry{"ai4dl-phase", kAi4dlParameters, make_ai4dl},
     PolicyEntry{"ai4dl-phase-compat", kAi4dlParameters, make_ai4dl},
     PolicyEntry{"theta-scan", kThetaScanParameters, make_of_values<ThetaScanPolicy>},
     PolicyEntry{"sliding", kSlidingParameters, make_of_values<SlidingPolicy>},
     PolicyEntry{"hold", kHoldParameters, make_of_values<HoldPolicy>},
-    PolicyEntry{"phase", {}, make_phase, merge_phase_records},
-    PolicyEntry{"proactive", {}, make_proactive, merge_phase_records},
+    PolicyEntry{"phase", {}, make_phase},
+    PolicyEntry{"proactive", {}, make_proactive},
 };
 
 }  // namespace
@@ -69,7 +67,7 @@ Result<const PolicyEntry*> find_policy_entry(std::string_view name) {
   return failure(ErrorKind::invalid, std::move(text));
 }
 
-Result<std::unique_ptr<Policy>> make_policy(const PolicySpec& spec, const nlohmann::json& prior,
+Result<std::unique_ptr<Policy>> make_policy(const PolicySpec& spec, const LearnedState& prior,
                                             const PolicySurroundings& surroundings) {
   const auto entry = find_policy_entry(spec.name);
   if (!entry) return std::unexpected(entry.error());
@@ -79,7 +77,7 @@ Result<std::unique_ptr<Policy>> make_policy(const PolicySpec& spec, const nlohma
   return (*entry)->make({(*entry)->name, {(*entry)->parameters, spec}, prior, surroundings});
 }
 
-Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const nlohmann::json& prior,
+Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const LearnedState& prior,
                                             const PolicySurroundings& surroundings) {
   return make_policy(PolicySpec{std::string(name), {}}, prior, surroundings);
 }
@@ -87,17 +85,8 @@ Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const nlohman
 Status check_live_policy(std::string_view text) {
   const auto spec = parse_policy_spec(text);
   if (!spec) return std::unexpected(spec.error());
-  const auto made = make_policy(*spec, nullptr);
+  const auto made = make_policy(*spec);
   return made ? Status{} : std::unexpected(made.error());
-}
-
-nlohmann::json merge_learned(const nlohmann::json& earlier, const nlohmann::json& run) {
-  const auto policy = run.is_object() ? run.find("policy") : run.end();
-  if (policy == run.end() || !policy->is_string()) return earlier;
-  for (const PolicyEntry& entry : kPolicies)
-    if (entry.merge != nullptr && entry.name == policy->get_ref<const std::string&>())
-      return entry.merge(earlier, run);
-  return earlier;
 }
 
 }  // namespace cgphase

@@ -21,7 +21,7 @@
 #include "cli/output/print.h"
 #include "cli/output/table.h"
 #include "cli/output/view.h"
-#include "policy/budget/host_fit.h"
+#include "policy/budget/host_fit_json.h"
 
 namespace cgphase {
 namespace {

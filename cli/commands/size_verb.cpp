@@ -19,7 +19,7 @@
 #include "cli/output/job_words.h"
 #include "cli/output/print.h"
 #include "cli/output/view.h"
-#include "policy/phase/learned_phases.h"
+#include "policy/learned_json.h"
 
 namespace cgphase {
 namespace {
@@ -34,10 +34,10 @@ struct SizeOptions {
 };
 
 // Records are null if nothing was learned, or if it was learned by another policy.
-Sized sized(std::string name, const char* kind, const json& learned, double risk,
+Sized sized(std::string name, const char* kind, const LearnedState& learned, double risk,
             const HostCapacity& host) {
-  const Result<LearnedPhases> phases = learned_from_json(learned);
-  return size_of(std::move(name), kind, phases ? &phases->records : nullptr, risk, host);
+  const auto* phases = std::get_if<LearnedPhases>(&learned);
+  return size_of(std::move(name), kind, phases != nullptr ? &phases->records : nullptr, risk, host);
 }
 
 // Returns the largest host of all runs that name one, because a service may move.
@@ -67,7 +67,8 @@ Sizes live(const SizeOptions& options, const CommonOptions& common) {
   host.memory.value =
       static_cast<std::uint64_t>(view_number(*body, "/host/memory_bytes").value_or(0));
   Sized one = sized(unescape_name(view_text(*body, "/name")), by_image ? "image" : "container",
-                    view(*body, "/learned"), options.risk, host);
+                    learned_from_json(view(*body, "/learned")).value_or(LearnedState{}),
+                    options.risk, host);
   const std::string policy = view_text(*body, "/policy");
   if (!one.overall.enough && view(*body, "/learned").is_null() && !policy.starts_with("phase") &&
       !policy.starts_with("proactive"))

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "cli/offline.h"
@@ -59,7 +58,7 @@ class Watcher {
     const double step = engine ? engine->model().step_seconds : cadence;
     around.cpu_horizon_seconds = std::max(kReactionSteps * step, cadence);
     around.memory_horizon_seconds = std::max(around.memory_horizon_seconds, cadence);
-    run.policy = make_policy("phase", nullptr, around).value();
+    run.policy = make_policy("phase", {}, around).value();
     if (engine) follower_.emplace(engine);
   }
 
@@ -137,13 +136,13 @@ Result<std::vector<WatchedRun>> watch_traces(std::span<const std::string> paths,
   return runs;
 }
 
-std::map<std::string, nlohmann::json> learned_by_service(std::span<const WatchedRun> runs) {
+std::map<std::string, LearnedState> learned_by_service(std::span<const WatchedRun> runs) {
   std::vector<const WatchedRun*> order;
   for (const WatchedRun& run : runs) order.push_back(&run);
   std::ranges::stable_sort(order, {}, [](const WatchedRun* run) { return run->begin; });
-  std::map<std::string, nlohmann::json> learned;
+  std::map<std::string, LearnedState> learned;
   for (const WatchedRun* run : order) {
-    nlohmann::json& known = learned[run->service.empty() ? run->id : run->service];
+    LearnedState& known = learned[run->service.empty() ? run->id : run->service];
     known = merge_learned(known, run->policy->learned());
   }
   return learned;

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,7 +30,7 @@ Result<std::vector<WatchedRun>> watch_traces(std::span<const std::string> paths,
 
 // Returns the learned state of each service by its name, merged in the order in which the runs
 // began.
-std::map<std::string, nlohmann::json> learned_by_service(std::span<const WatchedRun> runs);
+std::map<std::string, LearnedState> learned_by_service(std::span<const WatchedRun> runs);
 
 // Returns the engine of a model file; null if `path` is the default model and the file does not
 // exist. Errors: those of load_model().

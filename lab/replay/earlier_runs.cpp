@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "policy/policy.h"
 
 namespace cgphase {
 
@@ -15,7 +14,7 @@ void EarlierRuns::expect(const std::string& service, double begin_seconds) {
 }
 
 void EarlierRuns::ended(const std::string& service, double end_seconds, double length_seconds,
-                        nlohmann::json learned) {
+                        LearnedState learned) {
   const auto known = services_.find(service);
   if (known == services_.end() || end_seconds > known->second.last_begin) return;
   auto& waiting = known->second.waiting;
@@ -32,7 +31,7 @@ EarlierRuns::Known EarlierRuns::before(const std::string& service, double begin_
     auto& lengths = known.lengths;
     lengths.insert(std::upper_bound(lengths.begin(), lengths.end(), run->length_seconds),
                    run->length_seconds);
-    if (!run->learned.is_null()) known.learned = merge_learned(known.learned, run->learned);
+    known.learned = merge_learned(known.learned, run->learned);
   }
   known.waiting.erase(known.waiting.begin(), run);
   Known result{.learned = known.learned, .usual_seconds = {}};
@@ -45,7 +44,7 @@ EarlierRuns::Known EarlierRuns::before(const std::string& service, double begin_
 std::size_t EarlierRuns::kept() const {
   std::size_t count = 0;
   for (const auto& [name, service] : services_)
-    count += service.waiting.size() + (service.learned.is_null() ? 0 : 1);
+    count += service.waiting.size() + (is_empty(service.learned) ? 0 : 1);
   return count;
 }
 

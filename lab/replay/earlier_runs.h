@@ -4,17 +4,18 @@
 #include <cstddef>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "policy/learned_state.h"
 
 namespace cgphase {
 
 class EarlierRuns {
  public:
   struct Known {
-    nlohmann::json learned;              // merged; null: nothing was learned
+    LearnedState learned;                 // merged
     std::optional<double> usual_seconds;  // median length of the runs; absent: no runs
   };
 
@@ -26,7 +27,7 @@ class EarlierRuns {
   void expect(const std::string& service, double begin_seconds);
   // A run of `service` ended at `end_seconds`, after `length_seconds`.
   void ended(const std::string& service, double end_seconds, double length_seconds,
-             nlohmann::json learned);
+             LearnedState learned);
   // Returns what a run starting at `begin_seconds` may know. `begin_seconds` must not fall between
   // calls.
   Known before(const std::string& service, double begin_seconds);
@@ -36,14 +37,14 @@ class EarlierRuns {
  private:
   struct Run {
     double end_seconds = 0, length_seconds = 0;
-    nlohmann::json learned;
+    LearnedState learned;
   };
   struct Service {
     std::size_t to_come = 0;      // runs to come; the last begins at:
     double last_begin = kBeforeAll;
     std::vector<Run> waiting;     // ended after every begin so far; ascending by end
     std::vector<double> lengths;  // ascending
-    nlohmann::json learned;
+    LearnedState learned;
   };
   std::map<std::string, Service> services_;
 };

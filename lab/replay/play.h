@@ -2,12 +2,12 @@
 #pragma once
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
 #include "base/result.h"
 #include "lab/replay/replay.h"
+#include "policy/learned_state.h"
 
 namespace cgphase {
 
@@ -16,7 +16,7 @@ struct PlayPlan {
   Contender contender;
   std::shared_ptr<const PhaseEngine> engine;  // null: no phases
   bool compat = false;                        // phases as AI4DL's release computes them
-  nlohmann::json prior;                       // learned from earlier runs; null: nothing
+  LearnedState prior;                         // learned from earlier runs
   std::optional<double> job_seconds;          // how long earlier runs took
   std::shared_ptr<const std::vector<PhaseStatistics>> statistics;
   bool keep_limits = false;
@@ -24,7 +24,7 @@ struct PlayPlan {
 
 struct Played {
   ExecutionResult result;
-  nlohmann::json learned;  // learned state of the policy
+  LearnedState learned;
 };
 
 // Adds the limits after a sample to the checksum, and to the picture if it is wanted.

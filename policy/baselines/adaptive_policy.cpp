@@ -1,7 +1,6 @@
 #include "policy/baselines/adaptive_policy.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "policy/ceiling.h"
 
@@ -36,8 +35,6 @@ Allocation AdaptivePolicy::allocate(const Limits& original, const HostCapacity& 
   allocation.memory_sample_count = static_cast<double>(memory_.window.size());
   return allocation;
 }
-
-nlohmann::json AdaptivePolicy::learned() const { return nullptr; }
 
 Result<std::unique_ptr<Policy>> make_adaptive_max(const PolicyMaking& making) {
   return std::make_unique<AdaptivePolicy>(making.surroundings.window_seconds, std::nullopt);

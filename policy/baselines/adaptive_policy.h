@@ -19,7 +19,6 @@ class AdaptivePolicy final : public Policy {
 
   void observe(const Observation& observation) override;
   Allocation allocate(const Limits& original, const HostCapacity& host) const override;
-  nlohmann::json learned() const override;
 
  private:
   struct Measure {

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "policy/ceiling.h"
 
@@ -29,8 +28,6 @@ Allocation Ai4dlPolicy::allocate(const Limits& original, const HostCapacity& hos
   }
   return allocation;
 }
-
-nlohmann::json Ai4dlPolicy::learned() const { return nullptr; }
 
 Result<std::unique_ptr<Policy>> make_ai4dl(const PolicyMaking& making) {
   if (!making.surroundings.phase_statistics)

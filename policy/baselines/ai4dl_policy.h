@@ -22,7 +22,6 @@ class Ai4dlPolicy final : public Policy {
 
   void observe(const Observation& observation) override;
   Allocation allocate(const Limits& original, const HostCapacity& host) const override;
-  nlohmann::json learned() const override;
 
  private:
   std::shared_ptr<const std::vector<PhaseStatistics>> statistics_;  // by index of the phase

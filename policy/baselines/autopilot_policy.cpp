@@ -1,7 +1,6 @@
 #include "policy/baselines/autopilot_policy.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "policy/ceiling.h"
 
@@ -33,7 +32,9 @@ AutopilotPolicy::AutopilotPolicy(const PolicyMaking& making, double cpu_half_lif
       margin_(making.values.at("margin")), peak_seconds_(kPeakWindow * cpu_half_life_seconds),
       hold_seconds_(kHold * cpu_half_life_seconds), own_cpu_(shapes_.cpu),
       own_memory_(shapes_.memory), cpu_(shapes_.cpu), memory_(shapes_.memory) {
-  auto earlier = usage_from_json(making.prior, name_, shapes_);
+  const auto* learned = std::get_if<LearnedUsage>(&making.prior);
+  if (learned == nullptr) return;
+  auto earlier = with_shapes(*learned, name_, shapes_);
   if (!earlier) return;
   cpu_ = std::move(earlier->cpu_cores);
   memory_ = std::move(earlier->memory_bytes);
@@ -98,14 +99,15 @@ Allocation AutopilotPolicy::allocate(const Limits& original, const HostCapacity&
   return allocation;
 }
 
-nlohmann::json AutopilotPolicy::learned() const {
-  if (std::max(cpu_count_, memory_count_) < kWarmUpSamples) return nullptr;
-  LearnedUsage usage(shapes_);
-  usage.cpu_cores = own_cpu_;
-  usage.memory_bytes = own_memory_;
-  if (peak_) add_load(usage.memory_bytes, peak_->bytes, 1, peak_->end_seconds);
+LearnedState AutopilotPolicy::learned() const {
+  if (std::max(cpu_count_, memory_count_) < kWarmUpSamples) return {};
+  LearnedUsage usage(name_, shapes_);
+  DecayingHistogram memory = own_memory_;
+  if (peak_) add_load(memory, peak_->bytes, 1, peak_->end_seconds);
+  usage.cpu_cores = own_cpu_.without_times();
+  usage.memory_bytes = memory.without_times();
   usage.runs = 1;
-  return usage_to_json(usage, name_);
+  return usage;
 }
 
 Result<std::unique_ptr<Policy>> make_autopilot(const PolicyMaking& making) {
@@ -117,10 +119,6 @@ Result<std::unique_ptr<Policy>> make_autopilot_tuned(const PolicyMaking& making)
   const double half_life =
       job ? making.values.at("jobs") * *job : making.surroundings.window_seconds;
   return std::make_unique<AutopilotPolicy>(making, bounded_half_life(half_life));
-}
-
-nlohmann::json merge_autopilot(const nlohmann::json& earlier, const nlohmann::json& run) {
-  return merge_usage(earlier, run, kFirstCores, kFirstBytes);
 }
 
 }  // namespace cgphase

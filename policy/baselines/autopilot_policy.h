@@ -45,7 +45,7 @@ class AutopilotPolicy final : public Policy {
 
   void observe(const Observation& observation) override;
   Allocation allocate(const Limits& original, const HostCapacity& host) const override;
-  nlohmann::json learned() const override;
+  LearnedState learned() const override;
 
  private:
   struct Peak {
@@ -70,6 +70,5 @@ class AutopilotPolicy final : public Policy {
 
 Result<std::unique_ptr<Policy>> make_autopilot(const PolicyMaking& making);
 Result<std::unique_ptr<Policy>> make_autopilot_tuned(const PolicyMaking& making);
-nlohmann::json merge_autopilot(const nlohmann::json& earlier, const nlohmann::json& run);
 
 }  // namespace cgphase

@@ -1,7 +1,6 @@
 #include "policy/baselines/hold_policy.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "policy/ceiling.h"
 
@@ -38,7 +37,5 @@ Allocation HoldPolicy::allocate(const Limits& original, const HostCapacity& host
   allocation.memory_sample_count = memory_.count();
   return allocation;
 }
-
-nlohmann::json HoldPolicy::learned() const { return nullptr; }
 
 }  // namespace cgphase

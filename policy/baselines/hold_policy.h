@@ -24,7 +24,6 @@ class HoldPolicy final : public Policy {
 
   void observe(const Observation& observation) override;
   Allocation allocate(const Limits& original, const HostCapacity& host) const override;
-  nlohmann::json learned() const override;
 
  private:
   class Held {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "policy/ceiling.h"
 
@@ -71,8 +70,6 @@ Allocation OraclePolicy::allocate(const Limits& original, const HostCapacity& ho
   allocation.memory_sample_count = static_cast<double>(memory_.size());
   return allocation;
 }
-
-nlohmann::json OraclePolicy::learned() const { return nullptr; }
 
 Result<std::unique_ptr<Policy>> make_oracle_max(const PolicyMaking& making) {
   return make_oracle(making, std::nullopt);

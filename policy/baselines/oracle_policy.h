@@ -21,7 +21,6 @@ class OraclePolicy final : public Policy {
 
   void observe(const Observation& observation) override;
   Allocation allocate(const Limits& original, const HostCapacity& host) const override;
-  nlohmann::json learned() const override;
 
  private:
   std::optional<double> wanted(const WindowStatistic& coming, const FutureDemand::Values& known,

@@ -1,7 +1,6 @@
 #include "policy/baselines/sliding_policy.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "policy/ceiling.h"
 
@@ -28,7 +27,5 @@ Allocation SlidingPolicy::allocate(const Limits& original, const HostCapacity& h
   allocation.memory_sample_count = static_cast<double>(memory_.size());
   return allocation;
 }
-
-nlohmann::json SlidingPolicy::learned() const { return nullptr; }
 
 }  // namespace cgphase

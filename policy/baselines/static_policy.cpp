@@ -1,7 +1,5 @@
 #include "policy/baselines/static_policy.h"
 
-#include <nlohmann/json.hpp>
-
 #include "policy/ceiling.h"
 
 namespace cgphase {
@@ -16,7 +14,5 @@ Allocation StaticPolicy::allocate(const Limits& original, const HostCapacity& ho
   allocation.cpu_sample_count = allocation.memory_sample_count = samples_;
   return allocation;
 }
-
-nlohmann::json StaticPolicy::learned() const { return nullptr; }
 
 }  // namespace cgphase

@@ -9,7 +9,6 @@ class StaticPolicy final : public Policy {
  public:
   void observe(const Observation& observation) override;
   Allocation allocate(const Limits& original, const HostCapacity& host) const override;
-  nlohmann::json learned() const override;
 
  private:
   double samples_ = 0;

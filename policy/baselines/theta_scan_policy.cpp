@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "policy/ceiling.h"
@@ -93,7 +92,5 @@ Allocation ThetaScanPolicy::allocate(const Limits& original, const HostCapacity&
   allocation.memory_sample_count = memory_.count();
   return allocation;
 }
-
-nlohmann::json ThetaScanPolicy::learned() const { return nullptr; }
 
 }  // namespace cgphase

@@ -35,7 +35,6 @@ class ThetaScanPolicy final : public Policy {
 
   void observe(const Observation& observation) override;
   Allocation allocate(const Limits& original, const HostCapacity& host) const override;
-  nlohmann::json learned() const override;
 
  private:
   // For one resource.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "policy/ceiling.h"
 
@@ -66,7 +65,9 @@ VpaPolicy::VpaPolicy(const PolicyMaking& making, double half_life_seconds)
       bump_(making.values.at("bump")), bump_bytes_(making.values.at("bump-bytes")),
       peaks_(half_life_seconds), own_cpu_(DecayingHistogram(shapes_.cpu)),
       own_memory_(DecayingHistogram(shapes_.memory)), cpu_(own_cpu_), memory_(own_memory_) {
-  auto earlier = usage_from_json(making.prior, name_, shapes_);
+  const auto* learned = std::get_if<LearnedUsage>(&making.prior);
+  if (learned == nullptr) return;
+  auto earlier = with_shapes(*learned, name_, shapes_);
   if (!earlier) return;
   cpu_ = VpaHistogram(std::move(earlier->cpu_cores));
   memory_ = VpaHistogram(std::move(earlier->memory_bytes));
@@ -126,15 +127,15 @@ Allocation VpaPolicy::allocate(const Limits& original, const HostCapacity& host)
   return allocation;
 }
 
-nlohmann::json VpaPolicy::learned() const {
-  if (std::max(cpu_count_, memory_count_) < kWarmUpSamples) return nullptr;
-  LearnedUsage usage(shapes_);
+LearnedState VpaPolicy::learned() const {
+  if (std::max(cpu_count_, memory_count_) < kWarmUpSamples) return {};
+  LearnedUsage usage(name_, shapes_);
   VpaHistogram memory = own_memory_;
   if (const auto peak = peaks_.running()) memory.add(peak->bytes, 1, peak->time_seconds);
-  usage.cpu_cores = own_cpu_.shifted();
-  usage.memory_bytes = memory.shifted();
+  usage.cpu_cores = own_cpu_.shifted().without_times();
+  usage.memory_bytes = memory.shifted().without_times();
   usage.runs = 1;
-  return usage_to_json(usage, name_);
+  return usage;
 }
 
 Result<std::unique_ptr<Policy>> make_vpa(const PolicyMaking& making) {
@@ -146,11 +147,6 @@ Result<std::unique_ptr<Policy>> make_vpa_tuned(const PolicyMaking& making) {
   const double half_life =
       job ? making.values.at("jobs") * *job : making.surroundings.window_seconds;
   return std::make_unique<VpaPolicy>(making, bounded_half_life(half_life));
-}
-
-nlohmann::json merge_vpa(const nlohmann::json& earlier, const nlohmann::json& run) {
-  const UsageShapes shapes = vpa_shapes_of(1);
-  return merge_usage(earlier, run, shapes.cpu.first, shapes.memory.first);
 }
 
 }  // namespace cgphase

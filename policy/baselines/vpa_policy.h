@@ -85,7 +85,7 @@ class VpaPolicy final : public Policy {
 
   void observe(const Observation& observation) override;
   Allocation allocate(const Limits& original, const HostCapacity& host) const override;
-  nlohmann::json learned() const override;
+  LearnedState learned() const override;
 
  private:
   void observe_cpu(double cores, const Observation& observation);
@@ -106,6 +106,5 @@ class VpaPolicy final : public Policy {
 
 Result<std::unique_ptr<Policy>> make_vpa(const PolicyMaking& making);
 Result<std::unique_ptr<Policy>> make_vpa_tuned(const PolicyMaking& making);
-nlohmann::json merge_vpa(const nlohmann::json& earlier, const nlohmann::json& run);
 
 }  // namespace cgphase

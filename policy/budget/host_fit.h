@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -92,8 +91,5 @@ struct FitAnswer {
 FitAnswer answer_fit(
     const FitQuestion& question, const FitHost& host,
     const std::function<std::vector<KnownContainer>(std::chrono::seconds)>& known);
-
-// {"schema":1, "fits", "sentence", ...}.
-nlohmann::json to_json(const FitAnswer& answer);
 
 }  // namespace cgphase

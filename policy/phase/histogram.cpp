@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <string>
 
 #include "base/check.h"
 #include "policy/phase/power_of_two.h"
@@ -17,7 +17,7 @@ namespace {
 // Weights are relative to a reference time. It is moved before they could overflow.
 constexpr double kMaxExponent = 64;
 // Far above any sum of weights in a run, and far below an overflow.
-constexpr double kMaxJsonNumber = 1e18;
+constexpr double kMaxWeight = 1e18;
 
 // 1.05^i by repeated multiplication. The C library's pow depends on the processor.
 constexpr auto kEdges = [] {
@@ -48,16 +48,10 @@ constexpr auto kFirstAbove = [] {
   return first;
 }();
 
-std::optional<double> bounded_number(const nlohmann::json& json) {
-  if (!json.is_number()) return std::nullopt;
-  const double value = json.get<double>();
-  if (!(value >= 0 && value <= kMaxJsonNumber)) return std::nullopt;
-  return value;
-}
+bool in_bounds(double value) { return value >= 0 && value <= kMaxWeight; }
 
-std::optional<double> number_at(const nlohmann::json& object, const char* key) {
-  const auto found = object.find(key);
-  return found == object.end() ? std::nullopt : bounded_number(*found);
+std::unexpected<Error> refuse_histogram(const char* why) {
+  return failure(ErrorKind::invalid, std::string("histogram refused: ") + why);
 }
 
 }  // namespace
@@ -159,46 +153,51 @@ void DecayingHistogram::merge(const DecayingHistogram& other, double factor) {
   count_ += other.count_ * factor;
 }
 
-nlohmann::json DecayingHistogram::to_json() const {
-  nlohmann::json weights = nlohmann::json::array();
+std::vector<DecayingHistogram::Bucket> DecayingHistogram::buckets() const {
+  std::vector<Bucket> buckets;
   const double age = to_latest();
   for (std::size_t i = 0; i < weights_.size(); ++i)
-    if (weights_[i] > 0) weights.push_back({lowest_ + i, weights_[i] * age});
-  return {{"first", shape_.first},
-          {"half_life_seconds", shape_.half_life_seconds},
-          {"count", count_},
-          {"weights", std::move(weights)}};
+    if (weights_[i] > 0) buckets.push_back({static_cast<int>(lowest_ + i), weights_[i] * age});
+  return buckets;
 }
 
-Result<DecayingHistogram> DecayingHistogram::from_json(const nlohmann::json& json,
-                                                       const Shape& shape) {
-  const auto refuse = [](const char* why) {
-    return failure(ErrorKind::invalid, std::string("histogram refused: ") + why);
-  };
-  if (!json.is_object()) return refuse("not an object");
-  if (number_at(json, "first") != shape.first ||
-      number_at(json, "half_life_seconds") != shape.half_life_seconds)
-    return refuse("the buckets or the half-life differ");
-  const auto count = number_at(json, "count");
-  if (!count) return refuse("\"count\" is not a number in range");
-  const auto weights = json.find("weights");
-  if (weights == json.end() || !weights->is_array() || weights->size() > kMaxBuckets)
-    return refuse("\"weights\" is not a list of at most 400 pairs");
+Result<DecayingHistogram> DecayingHistogram::from_buckets(const Shape& shape, double count,
+                                                          const std::vector<Bucket>& buckets) {
   DecayingHistogram histogram(shape);
   int previous = -1;
-  for (const auto& pair : *weights) {
-    if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number_integer())
-      return refuse("a weight is not a pair of bucket and number");
-    const auto bucket = bounded_number(pair[0]);
-    const auto weight = bounded_number(pair[1]);
-    if (!bucket || *bucket >= kMaxBuckets || static_cast<int>(*bucket) <= previous)
-      return refuse("buckets are out of range or not ascending");
-    if (!weight) return refuse("a weight is negative, too large or not a number");
-    previous = static_cast<int>(*bucket);
-    if (*weight > 0) histogram.put(previous, *weight);
+  for (const Bucket& bucket : buckets) {
+    if (bucket.index <= previous || bucket.index >= kMaxBuckets)
+      return refuse_histogram("buckets are out of range or not ascending");
+    if (!in_bounds(bucket.weight)) return refuse_histogram("a weight is negative or too large");
+    previous = bucket.index;
+    if (bucket.weight > 0) histogram.put(previous, bucket.weight);
   }
-  histogram.count_ = *count;
+  histogram.count_ = count;
+  if (Status good = histogram.check(); !good) return std::unexpected(good.error());
   return histogram;
+}
+
+DecayingHistogram DecayingHistogram::without_times() const {
+  DecayingHistogram stored(shape_);
+  for (const Bucket& bucket : buckets())
+    if (bucket.weight > 0) stored.put(bucket.index, bucket.weight);
+  stored.count_ = count_;
+  return stored;
+}
+
+DecayingHistogram DecayingHistogram::with_half_life(double seconds) const {
+  CHECK_INVARIANT(seconds > 0);
+  DecayingHistogram other = without_times();
+  other.shape_.half_life_seconds = seconds;
+  return other;
+}
+
+Status DecayingHistogram::check() const {
+  if (!in_bounds(count_)) return refuse_histogram("the number of samples is out of range");
+  const double age = to_latest();
+  for (const double weight : weights_)
+    if (!in_bounds(weight * age)) return refuse_histogram("a weight is too large");
+  return {};
 }
 
 }  // namespace cgphase

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstddef>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <vector>
 
@@ -48,10 +47,22 @@ class DecayingHistogram {
   // treated as equal.
   void merge(const DecayingHistogram& other, double factor);
 
-  // Times are not stored. After from_json() the data end at the next add.
-  nlohmann::json to_json() const;
-  // Errors: invalid (another shape, not finite, out of bounds, not ascending).
-  static Result<DecayingHistogram> from_json(const nlohmann::json& json, const Shape& shape);
+  struct Bucket {
+    int index = 0;
+    double weight = 0;  // at the latest add
+  };
+  // What is stored of a histogram, with its shape and its count: the buckets with a weight,
+  // ascending. Times are not stored. In a histogram from buckets the data end at the next add.
+  std::vector<Bucket> buckets() const;
+  // Errors: invalid (not ascending, out of bounds).
+  static Result<DecayingHistogram> from_buckets(const Shape& shape, double count,
+                                                const std::vector<Bucket>& buckets);
+  // The same as from_buckets(shape(), count(), buckets()), without checks.
+  DecayingHistogram without_times() const;
+  // The same as without_times(), with another half-life.
+  DecayingHistogram with_half_life(double seconds) const;
+  // Errors: invalid (a weight or the count is out of bounds).
+  Status check() const;
 
  private:
   int bucket_of(double value) const;

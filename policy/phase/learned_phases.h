@@ -1,8 +1,5 @@
-// What the policies `phase` and `proactive` learn from the runs of one image. Stored between runs
-// as JSON.
+// What the policies `phase` and `proactive` learn from the runs of one image.
 #pragma once
-
-#include <nlohmann/json_fwd.hpp>
 
 #include "base/result.h"
 #include "policy/phase/phase_peaks.h"
@@ -12,16 +9,16 @@
 namespace cgphase {
 
 struct LearnedPhases {
-  PhaseRecords records;  // demand, dwell times and successors of each phase
+  static constexpr int kVersion = 1;  // changes with the meaning of any member
+
+  PhaseRecords records;  // demand, dwell times and successors of each phase, without times
   PhasePeaks peaks;      // demand after each moment
   RunPeaks runs;         // peaks of whole runs
 };
 
-nlohmann::json learned_to_json(const LearnedPhases& learned);
-// If "peaks" or "runs" is missing, as in older data, it is empty. Errors: invalid, with the reason.
-Result<LearnedPhases> learned_from_json(const nlohmann::json& json);
-
-// Merge function of these policies.
-nlohmann::json merge_phase_records(const nlohmann::json& earlier, const nlohmann::json& run);
+// Errors: invalid (a member is out of bounds).
+Status check(const LearnedPhases& learned);
+// Adds the statistics of one run to the decayed ones of earlier runs. Both must be within bounds.
+LearnedPhases merge(const LearnedPhases& earlier, const LearnedPhases& run);
 
 }  // namespace cgphase

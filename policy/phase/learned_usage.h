@@ -1,8 +1,9 @@
-// What policies with one histogram per resource pass from run to run, like VPA's checkpoints:
-// `{"schema":1,"policy":NAME,"runs":N,"cpu_cores":{..},"memory_bytes":{..}}`.
+// What policies with one histogram per resource learn from the runs of one image, like VPA's
+// checkpoints.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -21,20 +22,23 @@ struct UsageShapes {
 double bounded_half_life(double seconds);
 
 struct LearnedUsage {
-  explicit LearnedUsage(const UsageShapes& shapes)
-      : cpu_cores(shapes.cpu), memory_bytes(shapes.memory) {}
-  DecayingHistogram cpu_cores, memory_bytes;
+  static constexpr int kVersion = 1;  // changes with the meaning of any member
+
+  LearnedUsage(std::string_view learning_policy, const UsageShapes& shapes)
+      : policy(learning_policy), cpu_cores(shapes.cpu), memory_bytes(shapes.memory) {}
+  std::string policy;  // that learned this; another one cannot use it
+  DecayingHistogram cpu_cores, memory_bytes;  // without times
   int runs = 0;
 };
 
-nlohmann::json usage_to_json(const LearnedUsage& usage, std::string_view policy);
-// The half-lives may differ from the stored ones, because they depend on the length of the job. The
-// weights are not changed. Errors: invalid, with the reason.
-Result<LearnedUsage> usage_from_json(const nlohmann::json& json, std::string_view policy,
-                                     const UsageShapes& shapes);
-// Merge function of these policies. Earlier runs are weighted by kRunDecay. `first_cpu`,
-// `first_memory`: those of the policy's shapes, whatever their half-lives.
-nlohmann::json merge_usage(const nlohmann::json& earlier, const nlohmann::json& run,
-                           double first_cpu, double first_memory);
+// Errors: invalid (a member is out of bounds).
+Status check(const LearnedUsage& learned);
+// The same usage with the half-lives of `shapes`, which depend on the length of the job. Absent if
+// it is out of bounds, or if another policy learned it or its buckets differ.
+std::optional<LearnedUsage> with_shapes(const LearnedUsage& learned, std::string_view policy,
+                                        const UsageShapes& shapes);
+// Adds the statistics of one run to those of earlier runs, which are weighted by kRunDecay. `run`
+// must be within bounds. Earlier runs that with_shapes() refuses are dropped.
+LearnedUsage merge(const LearnedUsage& earlier, const LearnedUsage& run);
 
 }  // namespace cgphase

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/check.h"
@@ -28,21 +27,8 @@ std::unexpected<Error> refuse(const char* why) {
   return failure(ErrorKind::invalid, std::string("phase peaks: ") + why);
 }
 
-std::optional<double> number_at(const nlohmann::json& json, const char* key, double most) {
-  const auto found = json.find(key);
-  if (found == json.end() || !found->is_number()) return std::nullopt;
-  const double value = found->get<double>();
-  if (!(value >= 0 && value <= most)) return std::nullopt;
-  return value;
-}
-
-std::optional<int> index_at(const nlohmann::json& json, const char* key, int end) {
-  const auto found = json.find(key);
-  if (found == json.end() || !found->is_number_integer()) return std::nullopt;
-  const double value = found->get<double>();
-  if (!(value >= PhaseMoment::kAny && value < end)) return std::nullopt;
-  return static_cast<int>(value);
-}
+bool is_count(double value) { return value >= 0 && value <= kMaxMoment; }
+bool is_amount(double value) { return value >= 0 && value <= kMaxNumber; }
 
 }  // namespace
 
@@ -215,48 +201,19 @@ void merge_peaks(PhasePeaks& earlier, const PhasePeaks& run) {
   }
 }
 
-nlohmann::json peaks_to_json(const PhasePeaks& peaks) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const auto& [moment, peak] : peaks)
-    list.push_back({{"slot", moment.slot},
-                    {"previous", moment.previous},
-                    {"age", moment.age},
-                    {"moments", peak.moments},
-                    {"visits", peak.visits},
-                    {"cpu_cores", peak.cpu_cores},
-                    {"cpu_jumps", peak.cpu_jumps},
-                    {"cpu_jump_cores", peak.cpu_jump_cores},
-                    {"memory_bytes", peak.memory_bytes},
-                    {"memory_jumps", peak.memory_jumps}});
-  return list;
-}
-
-Result<PhasePeaks> peaks_from_json(const nlohmann::json& json) {
-  if (!json.is_array() || json.size() > kMaxMoments + kCoarseMoments)
-    return refuse("no list, or too long");
-  PhasePeaks peaks;
-  for (const auto& entry : json) {
-    if (!entry.is_object()) return refuse("an entry is not an object");
-    const auto slot = index_at(entry, "slot", kPhaseSlots);
-    const auto previous = index_at(entry, "previous", kPhaseSlots);
-    const auto age = index_at(entry, "age", kAges);
-    if (!slot || *slot < 0 || !previous || !age) return refuse("a moment is out of range");
-    const auto moments = number_at(entry, "moments", kMaxMoment);
-    const auto visits = number_at(entry, "visits", kMaxMoment);
-    const auto cpu = number_at(entry, "cpu_cores", kMaxNumber);
-    const auto memory = number_at(entry, "memory_bytes", kMaxNumber);
-    const auto jumps = number_at(entry, "cpu_jumps", kMaxMoment);
-    const auto jump_cores = number_at(entry, "cpu_jump_cores", kMaxNumber);
-    // An earlier version did not store this number; any of the moments may have been a jump.
-    const auto rises = entry.contains("memory_jumps")
-                           ? number_at(entry, "memory_jumps", kMaxMoment) : moments;
-    if (!moments || !visits || !cpu || !memory || !jumps || !jump_cores || !rises)
-      return refuse("a number is missing or out of range");
-    const PeakAhead peak{*moments, *visits, *cpu, *memory, *jumps, *jump_cores, *rises};
-    if (!peaks.emplace(PhaseMoment{*slot, *previous, *age}, peak).second)
-      return refuse("a moment occurs twice");
+Status check_peaks(const PhasePeaks& peaks) {
+  if (peaks.size() > kMaxMoments + kCoarseMoments) return refuse("too many moments");
+  for (const auto& [moment, peak] : peaks) {
+    const auto& [slot, previous, age] = moment;
+    if (slot < 0 || slot >= kPhaseSlots || previous < PhaseMoment::kAny ||
+        previous >= kPhaseSlots || age < 0 || age >= kAges)
+      return refuse("a moment is out of range");
+    if (!is_count(peak.moments) || !is_count(peak.visits) || !is_count(peak.cpu_jumps) ||
+        !is_count(peak.memory_jumps) || !is_amount(peak.cpu_cores) ||
+        !is_amount(peak.memory_bytes) || !is_amount(peak.cpu_jump_cores))
+      return refuse("a number is out of range");
   }
-  return peaks;
+  return {};
 }
 
 }  // namespace cgphase

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <vector>
 
@@ -128,8 +127,7 @@ void add_peak(PeakAhead& to, const PeakAhead& other);
 // Adds the moments of one run to those of earlier runs.
 void merge_peaks(PhasePeaks& earlier, const PhasePeaks& run);
 
-nlohmann::json peaks_to_json(const PhasePeaks& peaks);
-// Errors: invalid, with the reason.
-Result<PhasePeaks> peaks_from_json(const nlohmann::json& json);
+// Errors: invalid (too many moments, a moment or a number out of range).
+Status check_peaks(const PhasePeaks& peaks);
 
 }  // namespace cgphase

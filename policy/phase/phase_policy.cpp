@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "policy/ceiling.h"
@@ -40,6 +39,11 @@ PolicySurroundings checked(PolicySurroundings surroundings) {
   const double guard = surroundings.guard_threshold;
   surroundings.guard_threshold = std::isfinite(guard) ? std::clamp(guard, kLeastGuard, 1.0) : 1.0;
   return surroundings;
+}
+
+LearnedPhases phases_of(const LearnedState& prior) {
+  const auto* phases = std::get_if<LearnedPhases>(&prior);
+  return phases != nullptr && check(*phases) ? *phases : LearnedPhases{};
 }
 
 double cpu_risk(const PolicySurroundings& surroundings) {
@@ -93,10 +97,9 @@ Needs needs_of(const std::map<int, Needs>& by_slot,
 
 }  // namespace
 
-PhasePolicy::PhasePolicy(const nlohmann::json& prior, const PolicySurroundings& surroundings,
+PhasePolicy::PhasePolicy(const LearnedState& prior, const PolicySurroundings& surroundings,
                          Foresight foresight)
-    : PhasePolicy(learned_from_json(prior).value_or(LearnedPhases{}), checked(surroundings),
-                  foresight) {}
+    : PhasePolicy(phases_of(prior), checked(surroundings), foresight) {}
 
 PhasePolicy::PhasePolicy(const LearnedPhases& earlier, const PolicySurroundings& surroundings,
                          Foresight foresight)
@@ -236,12 +239,12 @@ Allocation PhasePolicy::allocate(const Limits& original, const HostCapacity& hos
   return allocation;
 }
 
-nlohmann::json PhasePolicy::learned() const {
+LearnedState PhasePolicy::learned() const {
   LearnedPhases learned;
   for (const auto& [slot, record] : own_) {
     const double seen = std::max(record.cpu_cores.count(), record.memory_bytes.count());
     if (seen < kFewSamples) continue;
-    learned.records.emplace(slot, record).first->second.runs = 1;
+    learned.records.emplace(slot, without_times(record)).first->second.runs = 1;
   }
   learned.peaks = peaks_.of_whole_run();
   const double samples =
@@ -249,7 +252,7 @@ nlohmann::json PhasePolicy::learned() const {
   if (samples >= kFewSamples)
     learned.runs.push_back({samples, cpu_.own().peak(), run_peak_bytes(),
                             memory_.own().rise_per_second()});
-  return learned_to_json(learned);
+  return learned;
 }
 
 std::optional<Forecast> PhasePolicy::forecast(std::chrono::seconds horizon) const {

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 
 #include "policy/phase/foreseen_limit.h"
@@ -21,14 +20,15 @@ class PhasePolicy : public Policy {
  public:
   enum class Foresight { phase, proactive };
 
-  // `prior`: the merged learned() of earlier runs. Null or malformed: none.
-  explicit PhasePolicy(const nlohmann::json& prior, const PolicySurroundings& surroundings = {},
+  // `prior`: the merged learned() of earlier runs. It is ignored if it has no phases or is out of
+  // bounds.
+  explicit PhasePolicy(const LearnedState& prior, const PolicySurroundings& surroundings = {},
                        Foresight foresight = Foresight::phase);
 
   void observe(const Observation& observation) override;
   void resume(double memory_peak_bytes) override;
   Allocation allocate(const Limits& original, const HostCapacity& host) const override;
-  nlohmann::json learned() const override;
+  LearnedState learned() const override;
   std::optional<Forecast> forecast(std::chrono::seconds horizon) const override;
 
  private:

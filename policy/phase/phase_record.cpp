@@ -1,13 +1,11 @@
 #include "policy/phase/phase_record.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <utility>
+#include <string>
 
 namespace cgphase {
 namespace {
 
-constexpr int kSchema = 1;
 constexpr int kMaxRuns = 1'000'000;
 constexpr double kMaxDepartures = 1e9;
 
@@ -26,55 +24,6 @@ double leave_probability(const PhaseRecord& record, double age, double horizon) 
   const double longer = record.dwell_seconds.weight_between(age, kForever);
   if (!(longer > 0)) return record.departed() ? 1 : 0;
   return std::min(1.0, record.dwell_seconds.weight_between(age, age + horizon) / longer);
-}
-
-Result<DecayingHistogram> histogram_at(const nlohmann::json& json, const char* key,
-                                       const DecayingHistogram::Shape& shape) {
-  const auto found = json.find(key);
-  if (found == json.end())
-    return failure(ErrorKind::invalid, std::string("phase record without \"") + key + '"');
-  return DecayingHistogram::from_json(*found, shape);
-}
-
-std::optional<int> integer_at(const nlohmann::json& json, const char* key, int most) {
-  const auto found = json.find(key);
-  if (found == json.end() || !found->is_number_integer()) return std::nullopt;
-  const double value = found->get<double>();
-  if (!(value >= 0 && value <= most)) return std::nullopt;
-  return static_cast<int>(value);
-}
-
-Status read_next(const nlohmann::json& json, PhaseRecord& record) {
-  const auto list = json.find("next");
-  if (list == json.end() || !list->is_array() || list->size() != kPhaseSlots)
-    return failure(ErrorKind::invalid, "phase record: \"next\" is not a list of 33 numbers");
-  for (std::size_t i = 0; i < kPhaseSlots; ++i) {
-    if (!(*list)[i].is_number())
-      return failure(ErrorKind::invalid, "phase record: a successor count is not a number");
-    const double count = (*list)[i].get<double>();
-    if (!(count >= 0 && count <= kMaxDepartures))
-      return failure(ErrorKind::invalid, "phase record: a successor count is out of range");
-    if (count > 0) record.next[i] = count;
-  }
-  return {};
-}
-
-Result<PhaseRecord> read_record(const nlohmann::json& json) {
-  PhaseRecord record;
-  const auto runs = integer_at(json, "runs", kMaxRuns);
-  if (!runs) return failure(ErrorKind::invalid, "phase record: \"runs\" is not a count");
-  record.runs = *runs;
-  auto cpu = histogram_at(json, "cpu_cores", kCpuShape);
-  if (!cpu) return std::unexpected(cpu.error());
-  auto memory = histogram_at(json, "memory_bytes", kMemoryShape);
-  if (!memory) return std::unexpected(memory.error());
-  auto dwell = histogram_at(json, "dwell_seconds", kDwellShape);
-  if (!dwell) return std::unexpected(dwell.error());
-  record.cpu_cores = std::move(*cpu);
-  record.memory_bytes = std::move(*memory);
-  record.dwell_seconds = std::move(*dwell);
-  if (auto next = read_next(json, record); !next) return std::unexpected(next.error());
-  return record;
 }
 
 }  // namespace
@@ -136,6 +85,14 @@ std::optional<double> usual_rest(const PhaseRecord& record, double age_seconds) 
   return usual && *usual > age_seconds ? std::optional(*usual - age_seconds) : std::nullopt;
 }
 
+PhaseRecord without_times(const PhaseRecord& record) {
+  PhaseRecord stored = record;
+  stored.cpu_cores = record.cpu_cores.without_times();
+  stored.memory_bytes = record.memory_bytes.without_times();
+  stored.dwell_seconds = record.dwell_seconds.without_times();
+  return stored;
+}
+
 void merge_records(PhaseRecords& records, const PhaseRecords& other, double factor) {
   for (const auto& [slot, from] : other) {
     PhaseRecord& to = records[slot];
@@ -148,44 +105,20 @@ void merge_records(PhaseRecords& records, const PhaseRecords& other, double fact
   }
 }
 
-namespace {
-
-nlohmann::json next_to_json(const Successors& next) {
-  std::array<double, kPhaseSlots> counts{};
-  for (const Successors::Entry& entry : next) counts[entry.slot] = entry.count;
-  return counts;
-}
-
-}  // namespace
-
-nlohmann::json records_to_json(const PhaseRecords& records) {
-  nlohmann::json phases = nlohmann::json::array();
-  for (const auto& [slot, record] : records)
-    phases.push_back({{"slot", slot},
-                      {"runs", record.runs},
-                      {"cpu_cores", record.cpu_cores.to_json()},
-                      {"memory_bytes", record.memory_bytes.to_json()},
-                      {"dwell_seconds", record.dwell_seconds.to_json()},
-                      {"next", next_to_json(record.next)}});
-  return {{"schema", kSchema}, {"policy", "phase"}, {"phases", std::move(phases)}};
-}
-
-Result<PhaseRecords> records_from_json(const nlohmann::json& json) {
-  if (!json.is_object() || integer_at(json, "schema", kSchema) != kSchema)
-    return failure(ErrorKind::invalid, "phase records: the schema is not 1");
-  const auto phases = json.find("phases");
-  if (phases == json.end() || !phases->is_array() || phases->size() > kPhaseSlots)
-    return failure(ErrorKind::invalid, "phase records: \"phases\" is not a list of at most 33");
-  PhaseRecords records;
-  for (const auto& entry : *phases) {
-    const auto slot = integer_at(entry, "slot", kPhaseSlots - 1);
-    if (!slot || records.contains(*slot))
-      return failure(ErrorKind::invalid, "phase records: a slot is out of range or occurs twice");
-    auto record = read_record(entry);
-    if (!record) return std::unexpected(record.error());
-    records.emplace(*slot, std::move(*record));
+Status check_records(const PhaseRecords& records) {
+  const auto refuse = [](const char* why) {
+    return failure(ErrorKind::invalid, std::string("phase records: ") + why);
+  };
+  for (const auto& [slot, record] : records) {
+    if (slot < 0 || slot >= kPhaseSlots) return refuse("a slot is out of range");
+    if (record.runs < 0 || record.runs > kMaxRuns) return refuse("\"runs\" is out of range");
+    for (const auto* histogram : {&record.cpu_cores, &record.memory_bytes, &record.dwell_seconds})
+      if (Status good = histogram->check(); !good) return good;
+    for (const Successors::Entry& next : record.next)
+      if (!(next.slot < kPhaseSlots && next.count >= 0 && next.count <= kMaxDepartures))
+        return refuse("a successor count is out of range");
   }
-  return records;
+  return {};
 }
 
 }  // namespace cgphase

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <vector>
 
@@ -62,11 +61,13 @@ std::array<double, kPhaseSlots> visit_probabilities(const PhaseRecords& records,
 // The median remaining time of visits of that age. Absent if no visit lasted that long.
 std::optional<double> usual_rest(const PhaseRecord& record, double age_seconds);
 
+// The record as it is stored (histogram.h).
+PhaseRecord without_times(const PhaseRecord& record);
+
 // Adds `other` with its weights scaled by `factor`. The numbers of runs are not scaled.
 void merge_records(PhaseRecords& records, const PhaseRecords& other, double factor);
 
-nlohmann::json records_to_json(const PhaseRecords& records);
-// Errors: invalid, with the reason.
-Result<PhaseRecords> records_from_json(const nlohmann::json& json);
+// Errors: invalid (a slot, a count or a weight out of range).
+Status check_records(const PhaseRecords& records);
 
 }  // namespace cgphase

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/clock.h"
@@ -28,10 +27,6 @@ struct RememberedTime {
     ages_from = now;
     return true;
   }
-  // Adds its members to `object`: time_ns, and ages_from_ns if set.
-  void to_json(nlohmann::json& object) const;
-  // Absent if the members are missing or are not times.
-  static std::optional<RememberedTime> from_json(const nlohmann::json& object);
 };
 
 }  // namespace cgphase

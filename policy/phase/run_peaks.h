@@ -2,7 +2,7 @@
 // than the same number of samples of this one.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <cstddef>
 #include <vector>
 
 #include "base/result.h"
@@ -25,8 +25,7 @@ inline constexpr std::size_t kRunsKept = 8;
 void add_runs(RunPeaks& earlier, const RunPeaks& later);
 RunPeak highest_of(const RunPeaks& runs);  // per measure; samples add up
 
-nlohmann::json run_peaks_to_json(const RunPeaks& runs);
-// Errors: invalid, with the reason.
-Result<RunPeaks> run_peaks_from_json(const nlohmann::json& json);
+// Errors: invalid (too many runs, a number out of range).
+Status check_run_peaks(const RunPeaks& runs);
 
 }  // namespace cgphase

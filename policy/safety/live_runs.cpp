@@ -1,8 +1,6 @@
 #include "policy/safety/live_runs.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/text.h"
@@ -38,33 +36,16 @@ std::optional<double> LiveRuns::peak_bytes(CgroupId id, const std::string& conta
 
 bool LiveRuns::take_news() { return std::exchange(news_, false); }
 
-nlohmann::json LiveRuns::to_json() const {
-  nlohmann::json list = nlohmann::json::array();
-  for (const auto& [id, run] : runs_)
-    list.push_back({{"device", id.device},
-                    {"inode", id.inode},
-                    {"name", run.name},
-                    {"need_bytes", run.need_bytes}});
-  return list;
-}
-
-Result<LiveRuns> LiveRuns::from_json(const nlohmann::json& json) {
-  if (!json.is_array() || json.size() > kRuns) return refuse_runs("no list of at most 1024");
-  LiveRuns runs;
-  for (const auto& entry : json) {
-    if (!entry.is_object()) return refuse_runs("an entry is not an object");
-    const auto at = [&](const char* key) { return entry.value(key, nlohmann::json()); };
-    const nlohmann::json device = at("device"), inode = at("inode"), name = at("name"),
-                         need = at("need_bytes");
-    if (!device.is_number_unsigned() || !inode.is_number_unsigned() || !name.is_string() ||
-        name.get_ref<const std::string&>().size() > kMostNameBytes || !need.is_number() ||
-        !(need.get<double>() > 0 && need.get<double>() <= kMostRunBytes))
-      return refuse_runs("a number or a name is missing or out of range");
-    const double bytes = need.get<double>();
-    runs.runs_[{device.get<std::uint64_t>(), inode.get<std::uint64_t>()}] = {
-        name.get<std::string>(), bytes, bytes};
+Result<LiveRuns> LiveRuns::from_runs(Runs runs) {
+  if (runs.size() > kRuns) return refuse_runs("more than 1024");
+  for (const auto& [id, run] : runs) {
+    if (run.name.size() > kMostNameBytes) return refuse_runs("a name is too long");
+    if (!(run.need_bytes > 0 && run.need_bytes <= kMostRunBytes))
+      return refuse_runs("a need is out of range");
   }
-  return runs;
+  LiveRuns saved;
+  saved.runs_ = std::move(runs);
+  return saved;
 }
 
 }  // namespace cgphase

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
@@ -32,17 +31,17 @@ class LiveRuns {
   // True once after a change that is worth a write.
   bool take_news();
 
-  // A list of objects with `device`, `inode`, `name` and `need_bytes`.
-  nlohmann::json to_json() const;
-  // Errors: invalid, with the reason.
-  static Result<LiveRuns> from_json(const nlohmann::json& json);
-
- private:
   struct Run {
     std::string name;  // printable
     double need_bytes = 0, saved_bytes = 0;
   };
-  std::map<CgroupId, Run> runs_;
+  using Runs = std::map<CgroupId, Run>;
+  const Runs& runs() const { return runs_; }
+  // Saved runs. Errors: invalid (too many runs, a name too long, a need out of range).
+  static Result<LiveRuns> from_runs(Runs runs);
+
+ private:
+  Runs runs_;
   bool news_ = false;
 };
 

@@ -1,8 +1,6 @@
 #include "policy/safety/oom_memory.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/text.h"
@@ -12,7 +10,6 @@
 namespace cgphase {
 namespace {
 
-constexpr int kOomSchema = 1;
 constexpr double kOomRatio = 1.2;
 constexpr double kOomMarginBytes = 100 * kMiB;
 constexpr double kMostNeedBytes = 1125899906842624.0;  // 1 PiB
@@ -75,31 +72,14 @@ double OomMemory::floor_bytes(const std::string& image, WallTime now) const {
   return found == needs_.end() ? 0 : floor_of(found->second, now);
 }
 
-nlohmann::json OomMemory::to_json() const {
-  nlohmann::json images = nlohmann::json::object();
-  for (const auto& [name, need] : needs_) {
-    nlohmann::json& image = images[name] = {{"need_bytes", need.bytes}};
-    need.oom.to_json(image);
+Result<OomMemory> OomMemory::from_needs(Needs needs) {
+  if (needs.size() > kImages) return refuse_ooms("more than 128 images");
+  for (const auto& [name, need] : needs) {
+    if (name.size() > kMostNameBytes) return refuse_ooms("a name is too long");
+    if (!possible_need(need.bytes)) return refuse_ooms("a need is out of range");
   }
-  return {{"schema", kOomSchema}, {"images", std::move(images)}};
-}
-
-Result<OomMemory> OomMemory::from_json(const nlohmann::json& json) {
-  if (!json.is_object() || json.value("schema", nlohmann::json()) != kOomSchema)
-    return refuse_ooms("the schema is not 1");
-  const auto images = json.find("images");
-  if (images == json.end() || !images->is_object() || images->size() > kImages)
-    return refuse_ooms("not an object of at most 128 images");
   OomMemory memory;
-  for (const auto& [name, entry] : images->items()) {
-    if (name.size() > kMostNameBytes || !entry.is_object()) return refuse_ooms("a malformed entry");
-    const auto bytes = entry.find("need_bytes");
-    if (bytes == entry.end() || !bytes->is_number() || !possible_need(bytes->get<double>()))
-      return refuse_ooms("a need is missing or out of range");
-    const auto oom = RememberedTime::from_json(entry);
-    if (!oom) return refuse_ooms("a time is missing or out of range");
-    memory.needs_[name] = {bytes->get<double>(), *oom};
-  }
+  memory.needs_ = std::move(needs);
   return memory;
 }
 

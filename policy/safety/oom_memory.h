@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
@@ -47,19 +46,20 @@ class OomMemory {
   double floor_bytes(const std::string& image, WallTime now) const;
   std::size_t size() const { return needs_.size(); }
 
-  nlohmann::json to_json() const;
-  // Errors: invalid, with the reason.
-  static Result<OomMemory> from_json(const nlohmann::json& json);
-
- private:
   struct Need {
     double bytes = 0;
     RememberedTime oom;
   };
+  using Needs = std::map<std::string, Need>;  // by image, printable
+  const Needs& needs() const { return needs_; }
+  // Errors: invalid (too many images, a name too long, a need out of range).
+  static Result<OomMemory> from_needs(Needs needs);
+
+ private:
   static double floor_of(const Need& need, WallTime now);
   void set(const std::string& name, const Need& need, WallTime now);
 
-  std::map<std::string, Need> needs_;  // by image, printable
+  Needs needs_;
 };
 
 // For one container: whether a limit of ours was in force at an OOM. memory.high does not kill, but

@@ -1,7 +1,6 @@
 #include "policy/safety/quarantines.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/text.h"
@@ -9,8 +8,7 @@
 namespace cgphase {
 namespace {
 
-constexpr std::array<Resource, 2> kQuarantined = {Resource::cpu, Resource::memory};
-constexpr double kLongestSeconds = 366.0 * 24 * 3600;
+constexpr std::chrono::hours kLongest{366 * 24};
 
 std::unexpected<Error> refuse_quarantines(const char* why) {
   return failure(ErrorKind::invalid, std::string("quarantines: ") + why);
@@ -65,40 +63,16 @@ bool Quarantines::follow_clock(WallTime now) {
   return changed;
 }
 
-nlohmann::json Quarantines::to_json() const {
-  nlohmann::json containers = nlohmann::json::object();
-  for (const auto& [name, of] : containers_)
-    for (const Resource resource : kQuarantined) {
-      const Quarantine& one = of[static_cast<std::size_t>(resource)];
-      if (one.length.count() == 0) continue;
-      nlohmann::json& told = containers[name][to_string(resource)];
-      told["seconds"] = std::chrono::duration<double>(one.length).count();
-      one.begin.to_json(told);
-    }
-  return containers;
-}
-
-Result<Quarantines> Quarantines::from_json(const nlohmann::json& json) {
-  if (!json.is_object() || json.size() > kContainers)
-    return refuse_quarantines("not an object of at most 128 containers");
-  Quarantines quarantines;
-  for (const auto& [name, entry] : json.items()) {
-    if (name.size() > kMostNameBytes || !entry.is_object())
-      return refuse_quarantines("a malformed entry");
-    for (const Resource resource : kQuarantined) {
-      const auto told = entry.find(to_string(resource));
-      if (told == entry.end()) continue;
-      const auto length = told->is_object() ? told->find("seconds") : told->end();
-      if (!told->is_object() || length == told->end() || !length->is_number() ||
-          !(length->get<double>() > 0 && length->get<double>() <= kLongestSeconds))
-        return refuse_quarantines("a length is missing or out of range");
-      const auto begin = RememberedTime::from_json(*told);
-      if (!begin) return refuse_quarantines("a time is missing or out of range");
-      quarantines.containers_[name][static_cast<std::size_t>(resource)] = {
-          *begin, std::chrono::duration_cast<std::chrono::nanoseconds>(
-                      std::chrono::duration<double>(length->get<double>()))};
-    }
+Result<Quarantines> Quarantines::from_containers(Containers containers) {
+  if (containers.size() > kContainers) return refuse_quarantines("more than 128 containers");
+  for (const auto& [name, of] : containers) {
+    if (name.size() > kMostNameBytes) return refuse_quarantines("a name is too long");
+    for (const Quarantine& one : of)
+      if (one.length.count() < 0 || one.length > kLongest)
+        return refuse_quarantines("a length is out of range");
   }
+  Quarantines quarantines;
+  quarantines.containers_ = std::move(containers);
   return quarantines;
 }
 

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstddef>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "base/clock.h"
@@ -37,21 +36,21 @@ class Quarantines {
   bool follow_clock(WallTime now);
   std::size_t size() const { return containers_.size(); }
 
-  // An object by name. Each entry has objects `cpu` and `memory` with `seconds` and the start time.
-  nlohmann::json to_json() const;
-  // Errors: invalid, with the reason.
-  static Result<Quarantines> from_json(const nlohmann::json& json);
-
- private:
   struct Quarantine {
     RememberedTime begin;
-    std::chrono::nanoseconds length{0};
+    std::chrono::nanoseconds length{0};  // zero: none
     std::chrono::nanoseconds left(WallTime now) const;
   };
   using ByResource = std::array<Quarantine, 2>;
+  using Containers = std::map<std::string, ByResource>;  // by escaped name
+  const Containers& containers() const { return containers_; }
+  // Errors: invalid (too many containers, a name too long, a length out of range).
+  static Result<Quarantines> from_containers(Containers containers);
+
+ private:
   static std::chrono::nanoseconds longest_left(const ByResource& of, WallTime now);
 
-  std::map<std::string, ByResource> containers_;  // by escaped name
+  Containers containers_;
 };
 
 }  // namespace cgphase

@@ -1,10 +1,7 @@
 // What the safety rules learned from failures. It outlives containers and the daemon.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "base/clock.h"
-#include "base/result.h"
 #include "policy/safety/live_runs.h"
 #include "policy/safety/oom_memory.h"
 #include "policy/safety/quarantines.h"
@@ -20,10 +17,6 @@ struct RailsMemory {
   void add(const RailsMemory& earlier, WallTime now);
   // Call it once per tick. Returns true if a value that should be stored changed.
   bool follow_clock(WallTime now);
-  // The JSON of OomMemory, with `quarantines` and `runs` added.
-  nlohmann::json to_json() const;
-  // Data of an older version lack either of the two. Errors: invalid, with the reason.
-  static Result<RailsMemory> from_json(const nlohmann::json& json);
 };
 
 }  // namespace cgphase

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
+#include "policy/safety/rails_memory_json.h"
 #include "tests/agent/agent_world.h"
 
 using namespace cgphase;
@@ -220,7 +222,7 @@ TEST_CASE("what an OOM under a lowered limit taught outlives the daemon") {
   REQUIRE(world.agent->store_all().has_value());
   world.agent.reset();
   Store store = Store::open(history).value();
-  const auto memory = RailsMemory::from_json(store.load_learned(kRailsMemoryName).value());
+  const auto memory = rails_memory_from_json(store.load_learned(kRailsMemoryName).value());
   REQUIRE(memory.has_value());
   CHECK(memory->ooms.floor_bytes("test-a", now) == floor);
   CHECK(memory->quarantines.left("test-a", Resource::memory, now) > std::chrono::hours(23));

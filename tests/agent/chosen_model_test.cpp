@@ -130,7 +130,10 @@ TEST_CASE("what phases of a model taught is not taken for another's, and is know
   world.config.policy = "phase";
   world.start();
   world.run(30);
-  const auto phases = [&] { return world.agent->learned(world.container())["phases"].size(); };
+  const auto phases = [&] {
+    const LearnedState learned = world.agent->learning().learned(world.container());
+    return std::get<LearnedPhases>(learned).records.size();
+  };
   const std::size_t known = phases();
   REQUIRE(known > 0);
   REQUIRE(world.agent->take_model({.engine = other_engine(), .path = "/m", .origin = "installed"}));

@@ -11,7 +11,7 @@ using namespace cgphase::test;
 
 TEST_CASE("after an OOM the memory floor applies to the next container of the image only") {
   Host host;
-  host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+  host.pipeline.admit(kId, {.mode = Mode::enforce});
   for (int tick = 0; tick < 200 && !host.lowered_memory(); ++tick) host.step(0.1);
   REQUIRE(host.lowered_memory());
   (void)host.pipeline.take_rails_news();  // the run's peak
@@ -26,7 +26,7 @@ TEST_CASE("after an OOM the memory floor applies to the next container of the im
     ContainerInfo next = container();
     next.name = "next";
     next.image = same ? "t" : "another";
-    host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+    host.pipeline.admit(kId, {.mode = Mode::enforce});
     host.appear(next);
     for (int tick = 0; tick < 400; ++tick) host.step(0.1);
     const auto reached = static_cast<double>(host.limits().memory_bytes()->value);
@@ -38,7 +38,7 @@ TEST_CASE("after an OOM the memory floor applies to the next container of the im
 
 TEST_CASE("a container that had an OOM under our limit is not lowered for a day after it returns") {
   Host host;
-  host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+  host.pipeline.admit(kId, {.mode = Mode::enforce});
   for (int tick = 0; tick < 200 && !host.lowered_memory(); ++tick) host.step(0.1);
   REQUIRE(host.lowered_memory());
   host.out_of_memory();
@@ -51,7 +51,7 @@ TEST_CASE("a container that had an OOM under our limit is not lowered for a day 
   for (const bool same : {false, true}) {
     ContainerInfo next = container();
     if (!same) next.name = "another";
-    host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+    host.pipeline.admit(kId, {.mode = Mode::enforce});
     host.appear(next);
     for (int tick = 0; tick < 400; ++tick) host.step(0.1);
     CHECK(host.lowered_memory() != same);
@@ -60,7 +60,7 @@ TEST_CASE("a container that had an OOM under our limit is not lowered for a day 
     host.vanish();
   }
   // The same name once more, a day later.
-  host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+  host.pipeline.admit(kId, {.mode = Mode::enforce});
   host.appear(container());
   host.step(0.1, seconds(24 * 3600));
   for (int tick = 0; tick < 400; ++tick) host.step(0.1);
@@ -78,7 +78,7 @@ TEST_CASE("after a restart of the daemon memory is not lowered below the run's e
     if (saved) memory.runs.keep(kId, "t", 800.0 * kMiB);
     host.pipeline.set_rails_memory(memory);
     host.memory_peak(memory_peak);
-    host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+    host.pipeline.admit(kId, {.mode = Mode::enforce});
     std::uint64_t lowest = kGiB;
     for (int tick = 0; tick < 400; ++tick) {
       host.step(0.1);
@@ -97,7 +97,7 @@ TEST_CASE("after a restart of the daemon memory is not lowered below the run's e
 TEST_CASE("only the peaks of managed runs are saved for the next daemon") {
   for (const Mode mode : {Mode::observe, Mode::advise, Mode::enforce}) {
     Host host;
-    host.pipeline.admit(kId, {.mode = mode, .prior = nullptr});
+    host.pipeline.admit(kId, {.mode = mode});
     for (int tick = 0; tick < 70; ++tick) host.step(0.1);
     const bool managed = mode != Mode::observe;
     CHECK(host.pipeline.take_rails_news() == managed);

@@ -16,7 +16,7 @@ namespace {
 // A host whose container is enforced, with a lowered CPU limit and no trial.
 struct Lowered : Host {
   Lowered() {
-    pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+    pipeline.admit(kId, {.mode = Mode::enforce});
     for (int tick = 0; tick < 200 && !lowered_cpu(); ++tick) step(0.1);
     REQUIRE(lowered_cpu());
     for (int tick = 0; tick < 60; ++tick) step(0.1);
@@ -96,7 +96,7 @@ TEST_CASE("tick: a resource whose knob is left lowered by a restore makes no dec
 
 TEST_CASE("tick: a finished write comes before a raise of the same limit") {
   Host host;
-  host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+  host.pipeline.admit(kId, {.mode = Mode::enforce});
   host.writes = false;
   std::uint64_t lowering = 0;
   for (int tick = 0; tick < 200 && lowering == 0; ++tick)
@@ -120,7 +120,7 @@ TEST_CASE("tick: a finished write comes before a raise of the same limit") {
 
 TEST_CASE("tick: the outcome of a failed write has the writer's error") {
   Host host;
-  host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+  host.pipeline.admit(kId, {.mode = Mode::enforce});
   host.writes = false;
   std::uint64_t lowering = 0;
   for (int tick = 0; tick < 200 && lowering == 0; ++tick)

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "policy/phase/learned_phases.h"
+#include "policy/learned_json.h"
 #include "protocol/history.h"
 #include "protocol/protocol.h"
 #include "tests/fuzz/memory_file.h"

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "policy/learned_json.h"
 #include "policy/policy.h"
 
 using namespace cgphase;
@@ -37,7 +38,7 @@ void check_forecast(const Forecast& forecast) {
 }
 
 // Runs it for half a minute.
-void run(const PolicySpec& spec, const nlohmann::json& prior) {
+void run(const PolicySpec& spec, const LearnedState& prior) {
   auto made = make_policy(spec, prior, all_known());
   CHECK_INVARIANT(made.has_value());
   Policy& policy = **made;
@@ -56,8 +57,8 @@ void run(const PolicySpec& spec, const nlohmann::json& prior) {
   for (const int horizon : {1, 3600, 30 * 86'400})
     if (const auto forecast = policy.forecast(std::chrono::seconds(horizon)))
       check_forecast(*forecast);
-  const nlohmann::json learned = policy.learned();
-  if (!learned.is_null()) CHECK_INVARIANT(merge_learned(prior, learned).is_object());
+  const LearnedState learned = policy.learned();
+  if (!is_empty(learned)) CHECK_INVARIANT(!is_empty(merge_learned(prior, learned)));
 }
 
 }  // namespace
@@ -73,8 +74,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   }
   CHECK_INVARIANT(parse_policy_spec(to_string(*spec)) == *spec);
   const auto rest = line == std::string_view::npos ? std::string_view{} : input.substr(line + 1);
-  const nlohmann::json prior = nlohmann::json::parse(rest, nullptr, false);
+  const LearnedState prior =
+      learned_from_json(nlohmann::json::parse(rest, nullptr, false)).value_or(LearnedState{});
   run(*spec, prior);
-  if (!prior.is_discarded()) run(*spec, merge_learned(merge_learned(nullptr, prior), prior));
+  run(*spec, merge_learned(merge_learned({}, prior), prior));
   return 0;
 }

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 
@@ -95,7 +94,7 @@ PolicySurroundings surroundings() {
 
 struct Loop {
   explicit Loop(const char* name)
-      : policy(make_policy(name, nullptr, surroundings()).value()),
+      : policy(make_policy(name, {}, surroundings()).value()),
         rails(RailsConfig{}, CgroupId{1, 1}) {}
 
   void second(int now) {

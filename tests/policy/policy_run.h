@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "policy/policy.h"
@@ -21,7 +20,7 @@ inline Limits four_cores_eight_gib() {
 }
 
 struct PolicyRun {
-  explicit PolicyRun(std::string_view spec, const nlohmann::json& prior = nullptr,
+  explicit PolicyRun(std::string_view spec, const LearnedState& prior = {},
                      const PolicySurroundings& around = {})
       : policy(make_policy(parse_policy_spec(spec).value(), prior, around).value()) {}
 

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "policy/policy_entry.h"
@@ -122,6 +121,6 @@ TEST_CASE("docs/internals/policies.md lists every policy and parameter") {
 }
 
 TEST_CASE("a spec that is not parsed from text has the same bounds") {
-  CHECK_FALSE(make_policy(PolicySpec{"hold", {{"window", 5}}}, nullptr).has_value());
-  CHECK_FALSE(make_policy(PolicySpec{"hold", {{"breadth", 5}}}, nullptr).has_value());
+  CHECK_FALSE(make_policy(PolicySpec{"hold", {{"window", 5}}}).has_value());
+  CHECK_FALSE(make_policy(PolicySpec{"hold", {{"breadth", 5}}}).has_value());
 }

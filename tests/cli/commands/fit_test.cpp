@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "policy/budget/host_fit.h"
+#include "policy/budget/host_fit_json.h"
 #include "tests/cli/command_run.h"
 #include "tests/text.h"
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "policy/learned_json.h"
 #include "tests/cli/command_run.h"
 #include "tests/text.h"
 
@@ -124,7 +125,8 @@ TEST_CASE("size of traces is per service, with and without a model") {
 
 TEST_CASE("size of a container or an image uses what the daemon learned") {
   CommandRun command;
-  const json learned = records_to_json({{0, record_of(2000, 0.4, 100)}});
+  const json learned =
+      learned_to_json(LearnedPhases{{{0, record_of(2000, 0.4, 100)}}, {}, {}});
   command.serve([&](const Request& request) -> json {
     const auto& asked = std::get<LearnedRequest>(request);
     if (asked.image == "none")

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
+
+#include "policy/learned_json.h"
 #include "policy/policy.h"
 
 using namespace cgphase;
@@ -9,8 +12,8 @@ using namespace cgphase;
 namespace {
 
 // Learned state of `phase` after twenty seconds of one core.
-nlohmann::json learned(double cores) {
-  auto policy = make_policy("phase", nullptr).value();
+LearnedState learned(double cores) {
+  auto policy = make_policy("phase").value();
   for (int i = 0; i < 20; ++i)
     policy->observe({.time = MonotonicTime(std::chrono::seconds(i)), .interval_seconds = 1,
                      .cpu_cores = cores, .memory_need_bytes = 1e9, .cpu_limit_cores = 2.0,
@@ -28,10 +31,10 @@ TEST_CASE("a run has learned state only after another of its service ended") {
   EarlierRuns runs;
   expect_often(runs, "job", 100, 3);
   runs.ended("job", 100, 90, learned(1));
-  CHECK(runs.before("job", 50).learned.is_null());
+  CHECK(is_empty(runs.before("job", 50).learned));
   CHECK_FALSE(runs.before("job", 99).usual_seconds);
   const auto known = runs.before("job", 100);
-  CHECK(known.learned == merge_learned(nullptr, learned(1)));
+  CHECK(learned_to_json(known.learned) == learned_to_json(merge_learned({}, learned(1))));
   CHECK(known.usual_seconds == 90);
 }
 
@@ -40,7 +43,7 @@ TEST_CASE("other services have no effect") {
   runs.expect("service", 200);
   runs.expect("job", 200);
   runs.ended("job", 100, 90, learned(1));
-  CHECK(runs.before("service", 200).learned.is_null());
+  CHECK(is_empty(runs.before("service", 200).learned));
 }
 
 TEST_CASE("runs are merged in order of their end, each once") {
@@ -49,10 +52,10 @@ TEST_CASE("runs are merged in order of their end, each once") {
   runs.ended("job", 200, 30, learned(2));
   runs.ended("job", 100, 10, learned(1));
   runs.ended("job", 300, 20, learned(3));
-  const auto merged = merge_learned(
-      merge_learned(merge_learned(nullptr, learned(1)), learned(2)), learned(3));
-  CHECK(runs.before("job", 1000).learned == merged);
-  CHECK(runs.before("job", 1000).learned == merged);
+  const auto merged = learned_to_json(merge_learned(
+      merge_learned(merge_learned({}, learned(1)), learned(2)), learned(3)));
+  CHECK(learned_to_json(runs.before("job", 1000).learned) == merged);
+  CHECK(learned_to_json(runs.before("job", 1000).learned) == merged);
   CHECK(runs.before("job", 1000).usual_seconds == 20);
 }
 
@@ -61,8 +64,8 @@ TEST_CASE("training runs end before all others") {
   runs.expect("job", EarlierRuns::kBeforeAll);
   runs.expect("job", 0);
   runs.ended("job", EarlierRuns::kBeforeAll, 10, learned(1));
-  CHECK_FALSE(runs.before("job", EarlierRuns::kBeforeAll).learned.is_null());
-  CHECK_FALSE(runs.before("job", 0).learned.is_null());
+  CHECK_FALSE(is_empty(runs.before("job", EarlierRuns::kBeforeAll).learned));
+  CHECK_FALSE(is_empty(runs.before("job", 0).learned));
 }
 
 TEST_CASE("state that no later run may use is freed") {
@@ -74,8 +77,8 @@ TEST_CASE("state that no later run may use is freed") {
   CHECK(runs.kept() == 0);
   runs.ended("job", 50, 10, learned(1));
   CHECK(runs.kept() == 1);
-  CHECK_FALSE(runs.before("job", 50).learned.is_null());
+  CHECK_FALSE(is_empty(runs.before("job", 50).learned));
   CHECK(runs.kept() == 1);
-  CHECK_FALSE(runs.before("job", 50).learned.is_null());
+  CHECK_FALSE(is_empty(runs.before("job", 50).learned));
   CHECK(runs.kept() == 0);  // that was the last
 }

@@ -26,7 +26,7 @@ void feed_phase(PolicyRun& run, PhaseState state, int index) {
 
 TEST_CASE("AI4DL's policies recommend mean and two deviations of the phase") {
   for (const auto name : {"ai4dl-phase", "ai4dl-phase-compat"}) {
-    PolicyRun run(name, nullptr, two_phases());
+    PolicyRun run(name, {}, two_phases());
     feed_phase(run, PhaseState::known, 0);
     CHECK(run.cores() == 1.5);  // 1 + 2 x 0.25
     CHECK(run.mib() == 120);    // 100 + 2 x 10
@@ -35,7 +35,7 @@ TEST_CASE("AI4DL's policies recommend mean and two deviations of the phase") {
 }
 
 TEST_CASE("AI4DL's policies have no opinion about unknown phases") {
-  PolicyRun run("ai4dl-phase", nullptr, two_phases());
+  PolicyRun run("ai4dl-phase", {}, two_phases());
   CHECK_FALSE(run.allocation().cpu.has_value());
   const auto silent = [&](PhaseState state, int index) {
     feed_phase(run, state, index);
@@ -53,7 +53,7 @@ TEST_CASE("AI4DL's policies have no opinion about a resource that training did n
   around.phase_statistics = std::make_shared<std::vector<PhaseStatistics>>(
       std::vector<PhaseStatistics>{{500, none, 0, 100 * kMib, 10 * kMib},
                                    {500, 1, 0.25, none, 0}});
-  PolicyRun run("ai4dl-phase", nullptr, around);
+  PolicyRun run("ai4dl-phase", {}, around);
   feed_phase(run, PhaseState::known, 0);
   CHECK_FALSE(run.allocation().cpu.has_value());
   CHECK(run.allocation().cpu_sample_count == 0);
@@ -65,7 +65,7 @@ TEST_CASE("AI4DL's policies have no opinion about a resource that training did n
 }
 
 TEST_CASE("AI4DL's policies are refused without statistics") {
-  const auto made = make_policy("ai4dl-phase-compat", nullptr);
+  const auto made = make_policy("ai4dl-phase-compat");
   REQUIRE_FALSE(made.has_value());
   CHECK(made.error().text ==
         "policy \"ai4dl-phase-compat\" needs phase statistics of training executions, "

@@ -67,7 +67,7 @@ TEST_CASE("a memory quantile of 1 is the maximum") {
 TEST_CASE("autopilot-tuned has a half-life of an eighth of the job and other times in proportion") {
   PolicySurroundings around;
   around.job_seconds = 9600;
-  PolicyRun tuned("autopilot-tuned", nullptr, around), plain("autopilot", nullptr, around);
+  PolicyRun tuned("autopilot-tuned", {}, around), plain("autopilot", {}, around);
   for (PolicyRun* run : {&tuned, &plain}) {
     run->feed(2, 1e8, 400);
     // After four half-lives, 2 x 400 weigh 50 of 1673. With 12 h they weigh a seventh.
@@ -80,7 +80,7 @@ TEST_CASE("autopilot-tuned has a half-life of an eighth of the job and other tim
 TEST_CASE("a later run starts with what autopilot learned") {
   PolicyRun run("autopilot");
   run.feed(1, 1e8, 20);
-  PolicyRun next("autopilot", merge_learned(nullptr, run.policy->learned()));
+  PolicyRun next("autopilot", merge_learned({}, run.policy->learned()));
   CHECK_FALSE(next.allocation().cpu.has_value());  // nothing was recommended in this hour yet
   next.feed(0.5, 5e7);
   CHECK(next.cores() == doctest::Approx(1.15 * kEdgeOverOneCore));

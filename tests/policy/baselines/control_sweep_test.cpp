@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "policy/policy.h"
@@ -13,7 +12,7 @@ TEST_CASE("every control of the sweep can be created") {
   for (const PolicySpec& spec : control_sweep()) {
     CAPTURE(to_string(spec));
     CHECK((spec.name == "sliding" || spec.name == "hold"));
-    CHECK(make_policy(spec, nullptr).has_value());
+    CHECK(make_policy(spec).has_value());
   }
 }
 

@@ -23,7 +23,7 @@ PolicySurroundings five_seconds(double window_seconds) {
 }
 
 std::vector<double> wishes(std::string_view spec, double window_seconds) {
-  PolicyRun run(spec, nullptr, five_seconds(window_seconds));
+  PolicyRun run(spec, {}, five_seconds(window_seconds));
   std::vector<double> cores;
   for (const double now : {1, 3, 2, 1, 1}) {
     run.feed(now, now * static_cast<double>(kGiB));
@@ -68,12 +68,12 @@ TEST_CASE("an oracle keeps the nearest sample even if the window has more than a
   PolicySurroundings around;
   around.window_seconds = 600;
   around.future = std::make_shared<FutureDemand>(future);
-  PolicyRun largest("oracle-max", nullptr, around);
+  PolicyRun largest("oracle-max", {}, around);
   largest.feed(1, 1e9, 1, 0.5);
   CHECK(largest.cores() == 3);
   CHECK(largest.mib() * kMib == doctest::Approx(3e9));
   CHECK(largest.allocation().cpu_sample_count == kSamples);
-  PolicyRun mean("oracle-2sd:deviations=0", nullptr, around);
+  PolicyRun mean("oracle-2sd:deviations=0", {}, around);
   mean.feed(1, 1e9, 1, 0.5);
   CHECK(mean.cores() == doctest::Approx(1 + 2.0 / kSamples).epsilon(1e-7));
 }
@@ -84,12 +84,12 @@ TEST_CASE("a sample that was not measured is not a demand of zero") {
   PolicySurroundings around;
   around.window_seconds = 3;
   around.future = std::make_shared<FutureDemand>(future);
-  PolicyRun mean("oracle-2sd:deviations=0", nullptr, around);
+  PolicyRun mean("oracle-2sd:deviations=0", {}, around);
   mean.feed(2, 3e9);
   CHECK(mean.cores() == 4);  // of the 4 alone
   CHECK(mean.mib() * kMib == doctest::Approx(3e9));
   around.window_seconds = 1;  // nothing in the window: the next measured sample
-  PolicyRun next("oracle-2sd", nullptr, around);
+  PolicyRun next("oracle-2sd", {}, around);
   next.feed(2, 1e9);
   CHECK(next.cores() == 4);
   next.feed(3, 1e9, 3);  // nothing follows: the last sample
@@ -98,18 +98,18 @@ TEST_CASE("a sample that was not measured is not a demand of zero") {
 
 TEST_CASE("an oracle without a future is refused") {
   for (const auto name : {"oracle-max", "oracle-2sd"}) {
-    const auto made = make_policy(name, nullptr);
+    const auto made = make_policy(name);
     REQUIRE_FALSE(made.has_value());
     CHECK(made.error().kind == ErrorKind::invalid);
   }
-  CHECK(make_policy("oracle-max", nullptr).error().text ==
+  CHECK(make_policy("oracle-max").error().text ==
         "policy \"oracle-max\" must know the future, which only cgphase replay does");
 }
 
 TEST_CASE("a future out of order is refused") {
   PolicySurroundings around;
   around.future = std::make_shared<FutureDemand>(FutureDemand{{2, 1}, {1, 1}, {1, 1}});
-  CHECK_FALSE(make_policy("oracle-max", nullptr, around).has_value());
+  CHECK_FALSE(make_policy("oracle-max", {}, around).has_value());
   around.future = std::make_shared<FutureDemand>(FutureDemand{{1, 2}, {1}, {1, 1}});
-  CHECK_FALSE(make_policy("oracle-max", nullptr, around).has_value());
+  CHECK_FALSE(make_policy("oracle-max", {}, around).has_value());
 }

@@ -122,7 +122,7 @@ TEST_CASE("the warm-up of vpa is not a lack of memory") {
 TEST_CASE("vpa-tuned has a half-life of an eighth of the job") {
   PolicySurroundings around;
   around.job_seconds = 800;
-  PolicyRun tuned("vpa-tuned", nullptr, around), plain("vpa", nullptr, around);
+  PolicyRun tuned("vpa-tuned", {}, around), plain("vpa", {}, around);
   for (PolicyRun* run : {&tuned, &plain}) {
     run->feed(2, 1e8, 100);
     run->feed(1, 1e8, 400);  // after four half-lives a sixteenth of the old weight is left
@@ -134,7 +134,7 @@ TEST_CASE("vpa-tuned has a half-life of an eighth of the job") {
 TEST_CASE("vpa-tuned uses the window if the length of the job is unknown") {
   PolicySurroundings around;
   around.window_seconds = 100;
-  PolicyRun run("vpa-tuned", nullptr, around);
+  PolicyRun run("vpa-tuned", {}, around);
   run.feed(2, 1e8, 100);
   run.feed(1, 1e8, 400);
   CHECK(run.cores() == doctest::Approx(1.15 * kEndOfOneCore));
@@ -143,7 +143,7 @@ TEST_CASE("vpa-tuned uses the window if the length of the job is unknown") {
 TEST_CASE("a later run starts with what vpa learned") {
   PolicyRun run("vpa");
   run.feed(1, 1e8, 20);
-  const nlohmann::json prior = merge_learned(nullptr, run.policy->learned());
+  const LearnedState prior = merge_learned({}, run.policy->learned());
   PolicyRun next("vpa", prior);
   CHECK(next.cores() == doctest::Approx(1.15 * kEndOfOneCore));
   CHECK(asked(next) == doctest::Approx(1.15 * kEndOf100Mb));
@@ -154,13 +154,13 @@ TEST_CASE("vpa-tuned accepts what runs of another length learned") {
   PolicySurroundings brief, longer;
   brief.job_seconds = 80;
   longer.job_seconds = 8000;
-  PolicyRun run("vpa-tuned", nullptr, brief);
+  PolicyRun run("vpa-tuned", {}, brief);
   run.feed(1, 1e8, 20);
-  PolicyRun other("vpa-tuned", nullptr, longer);
+  PolicyRun other("vpa-tuned", {}, longer);
   other.feed(1, 1e8, 20);
-  const nlohmann::json first = merge_learned(nullptr, run.policy->learned());
-  const nlohmann::json both = merge_learned(first, other.policy->learned());
-  CHECK(both["runs"] == 2);
+  const LearnedState first = merge_learned({}, run.policy->learned());
+  const LearnedState both = merge_learned(first, other.policy->learned());
+  CHECK(std::get<LearnedUsage>(both).runs == 2);
   CHECK(PolicyRun("vpa-tuned", both, brief).cores() == doctest::Approx(1.15 * kEndOfOneCore));
   CHECK_FALSE(PolicyRun("vpa", both).allocation().cpu.has_value());  // learned by another policy
 }

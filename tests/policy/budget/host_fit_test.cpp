@@ -1,4 +1,4 @@
-#include "policy/budget/host_fit.h"
+#include "policy/budget/host_fit_json.h"
 
 #include <doctest/doctest.h>
 

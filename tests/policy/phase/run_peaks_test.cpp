@@ -2,8 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
-
 using namespace cgphase;
 
 TEST_CASE("the highest of several runs is computed per measure") {
@@ -21,22 +19,18 @@ TEST_CASE("the ninth run drops the first") {
   CHECK(highest_of(runs).cpu_cores == 1);
 }
 
-TEST_CASE("runs are read back from JSON as written") {
-  const RunPeaks runs = {{10, 1.5, 200, 5}, {20, 3, 100, 9}};
-  CHECK(run_peaks_from_json(run_peaks_to_json(runs)).value() == runs);
-}
-
-TEST_CASE("runs in a foreign format are refused") {
-  const auto good = run_peaks_to_json({{10, 1.5, 200, 5}});
-  auto bad = good;
-  bad[0]["samples"] = -1;
-  CHECK_FALSE(run_peaks_from_json(bad).has_value());
-  bad = good;
-  bad[0].erase("cpu_cores");
-  CHECK_FALSE(run_peaks_from_json(bad).has_value());
-  bad = good;
-  for (std::size_t i = 0; i < kRunsKept; ++i) bad.push_back(good[0]);
-  CHECK_FALSE(run_peaks_from_json(bad).has_value());
-  CHECK_FALSE(run_peaks_from_json(nullptr).has_value());
-  CHECK_FALSE(run_peaks_from_json(nlohmann::json{1}).has_value());
+TEST_CASE("peaks of runs are checked at their bounds and one past them") {
+  const RunPeak run{10, 1.5, 200, 5};
+  CHECK(check_run_peaks(RunPeaks(kRunsKept, run)).has_value());
+  CHECK_FALSE(check_run_peaks(RunPeaks(kRunsKept + 1, run)).has_value());
+  for (double RunPeak::* number : {&RunPeak::samples, &RunPeak::cpu_cores, &RunPeak::memory_bytes,
+                                   &RunPeak::memory_rise_bytes_per_sec}) {
+    RunPeak bad = run;
+    bad.*number = 1e18;
+    CHECK(check_run_peaks({bad}).has_value());
+    for (const double value : {-1.0, 1.1e18}) {
+      bad.*number = value;
+      CHECK_FALSE(check_run_peaks({bad}).has_value());
+    }
+  }
 }

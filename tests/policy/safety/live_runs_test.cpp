@@ -2,13 +2,11 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/units.h"
 
 using namespace cgphase;
-using nlohmann::json;
 
 namespace {
 
@@ -60,29 +58,4 @@ TEST_CASE("a name that is too long and a need of zero are not stored") {
   CHECK(runs.size() == 0);
   runs.keep(kRun, std::string(LiveRuns::kMostNameBytes, 'n'), kMiB);
   CHECK(runs.size() == 1);
-}
-
-TEST_CASE("peaks of live runs are read back as written and are not new") {
-  auto read = LiveRuns::from_json(json::parse(one_run().to_json().dump()));
-  REQUIRE(read.has_value());
-  CHECK(read->peak_bytes(kRun, "trainer") == kMany);
-  CHECK_FALSE(read->take_news());
-}
-
-TEST_CASE("damaged peaks of live runs are refused") {
-  const json good = one_run().to_json();
-  const auto refused = [&](const char* key, const json& value) {
-    json bad = good;
-    bad[0][key] = value;
-    return !LiveRuns::from_json(bad).has_value();
-  };
-  CHECK(LiveRuns::from_json(good).has_value());
-  CHECK_FALSE(LiveRuns::from_json(json::object()).has_value());
-  for (const char* key : {"device", "inode", "name", "need_bytes"}) {
-    CHECK(refused(key, nullptr));
-    CHECK(refused(key, json::array()));
-  }
-  CHECK(refused("need_bytes", -1));
-  CHECK(refused("need_bytes", 1e16));
-  CHECK(refused("inode", -1));
 }

@@ -3,13 +3,11 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/units.h"
 
 using namespace cgphase;
-using nlohmann::json;
 using std::chrono::hours;
 
 namespace {
@@ -55,7 +53,7 @@ TEST_CASE("a floor dated by a clock far ahead ages from the first day with a rig
   memory.remember("img", {kGibi, 0}, kThen + hours(10 * 365 * 24));
   CHECK(memory.follow_clock(kThen));
   CHECK_FALSE(memory.follow_clock(kThen + hours(1)));
-  memory = OomMemory::from_json(json::parse(memory.to_json().dump())).value();
+  memory = OomMemory::from_needs(memory.needs()).value();
   CHECK_FALSE(memory.follow_clock(kThen + hours(2)));
   CHECK(memory.floor_bytes("img", kThen) == doctest::Approx(1.2 * kGibi));
   CHECK(memory.floor_bytes("img", kThen + hours(30 * 24)) == doctest::Approx(0.6 * kGibi));
@@ -113,52 +111,6 @@ TEST_CASE("a name is stored up to its maximum length, and a need only if it is p
   memory.remember(std::string(OomMemory::kMostNameBytes + 1, 'a'), {kGibi, 0}, kThen);
   for (const double none : {0.0, -1.0, 1e300}) memory.remember("b", {none, 0}, kThen);
   CHECK(memory.size() == 1);
-}
-
-TEST_CASE("OOM floors are read back as written, also with hostile names") {
-  OomMemory memory = with_need(kGibi);
-  memory.remember("\xff\"\n", {3 * kGibi, 0}, kThen);
-  const auto read = OomMemory::from_json(json::parse(memory.to_json().dump()));
-  REQUIRE(read.has_value());
-  CHECK(read->to_json() == memory.to_json());
-  CHECK(read->floor_bytes("\xff\"\n", kThen) == doctest::Approx(3.6 * kGibi));
-}
-
-TEST_CASE("a full OOM memory with the longest names fits into the record of an image") {
-  OomMemory memory;
-  for (std::size_t i = 0; i < OomMemory::kImages; ++i)
-    memory.remember(std::to_string(i) + std::string(OomMemory::kMostNameBytes - 3, 'a'),
-                    {1.23456789e14, 0}, kThen);
-  CHECK(memory.size() == OomMemory::kImages);
-  CHECK(memory.to_json().dump().size() < 256 * 1024);
-}
-
-TEST_CASE("damaged OOM memories are refused, also with a need or a time out of range") {
-  const json good = with_need(kGibi).to_json();
-  const auto with = [&](const char* path, const json& value) {
-    json changed = good;
-    changed[json::json_pointer(path)] = value;
-    return changed;
-  };
-  const json bad[] = {
-      nullptr, json::array(), json::object(), with("/schema", 2), with("/images", 3),
-      with("/images/img", 7), with("/images/img/need_bytes", "1"),
-      with("/images/img/need_bytes", 0), with("/images/img/need_bytes", -1),
-      with("/images/img/need_bytes", 1e300), with("/images/img/time_ns", -1),
-      with("/images/img/time_ns", 1e19), with("/images/img/time_ns", "x"),
-      with("/images/img/ages_from_ns", -1), with("/images/img/ages_from_ns", "x"),
-      json{{"schema", 1}}, with("/images/img", json::object()),
-  };
-  for (const json& one : bad) {
-    CAPTURE(one.dump());
-    CHECK_FALSE(OomMemory::from_json(one).has_value());
-  }
-  json many = good;
-  for (std::size_t i = 1; i < OomMemory::kImages; ++i)
-    many["images"][std::to_string(i)] = good["images"]["img"];
-  CHECK(OomMemory::from_json(many).has_value());
-  many["images"]["one more"] = good["images"]["img"];
-  CHECK_FALSE(OomMemory::from_json(many).has_value());
 }
 
 TEST_CASE("the need at a first OOM is the limit reached, else the measured need") {

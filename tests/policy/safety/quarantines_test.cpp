@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "policy/safety/rails_memory.h"
@@ -11,7 +10,6 @@ using namespace cgphase;
 
 namespace {
 
-using nlohmann::json;
 using std::chrono::hours;
 
 constexpr WallTime kEarned{std::chrono::seconds(1'700'000'000)};
@@ -62,56 +60,9 @@ TEST_CASE("above the maximum number the quarantine that ends first is dropped") 
   CHECK(quarantines.size() == 1);
 }
 
-TEST_CASE("quarantines are read back as written, also with hostile names, and fit beside OOM "
-          "floors") {
-  RailsMemory memory;
-  memory.quarantines = of_a_day("\xff\"\n");
-  memory.quarantines.keep("job", Resource::cpu, hours(1), kEarned);
-  memory.quarantines.follow_clock(kEarned - hours(1));
-  const auto read = RailsMemory::from_json(json::parse(memory.to_json().dump()));
-  REQUIRE(read.has_value());
-  CHECK(read->to_json() == memory.to_json());
-  CHECK(read->quarantines.left("\xff\"\n", Resource::memory, kEarned) == hours(24));
-  for (std::size_t i = 0; i < Quarantines::kContainers; ++i)
-    for (const Resource resource : {Resource::cpu, Resource::memory})
-      memory.quarantines.keep(std::to_string(i) + std::string(Quarantines::kMostNameBytes - 3, 'a'),
-                              resource, hours(24), kEarned);
-  for (std::size_t i = 0; i < OomMemory::kImages; ++i)
-    memory.ooms.remember(std::to_string(i) + std::string(OomMemory::kMostNameBytes - 3, 'a'),
-                         {1.23456789e14, 0}, kEarned);
-  CHECK(memory.quarantines.size() == Quarantines::kContainers);
-  CHECK(memory.to_json().dump().size() < 256 * 1024);
-}
-
 TEST_CASE("a name is stored up to its maximum length") {
   CHECK(of_a_day(std::string(Quarantines::kMostNameBytes, 'a')).size() == 1);
   CHECK(of_a_day(std::string(Quarantines::kMostNameBytes + 1, 'a')).size() == 0);
-}
-
-TEST_CASE("damaged quarantines are refused, and missing ones from an older version are empty") {
-  RailsMemory memory;
-  memory.quarantines = of_a_day("job");
-  const json good = memory.to_json();
-  REQUIRE(RailsMemory::from_json(good).has_value());
-  const auto refused = [&](const char* path, const json& value) {
-    json changed = good;
-    changed[json::json_pointer(path)] = value;
-    return !RailsMemory::from_json(changed).has_value();
-  };
-  CHECK(refused("/quarantines", 1));
-  CHECK(refused("/quarantines/job", 1));
-  CHECK(refused("/quarantines/job/memory", 1));
-  for (const json& length : {json(0), json(-1), json("1"), json(1e300), json(nullptr)})
-    CHECK(refused("/quarantines/job/memory/seconds", length));
-  for (const json& time : {json(-1), json(1.5), json(nullptr), json(1e30)}) {
-    CHECK(refused("/quarantines/job/memory/time_ns", time));
-    CHECK(refused("/quarantines/job/memory/ages_from_ns", time));
-  }
-  json older = good;
-  older.erase("quarantines");
-  const auto read = RailsMemory::from_json(older);
-  REQUIRE(read.has_value());
-  CHECK(read->quarantines.size() == 0);
 }
 
 TEST_CASE("merging two memories keeps the longer quarantine and the higher floor of each name") {

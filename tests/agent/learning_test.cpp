@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 
+#include "policy/safety/rails_memory_json.h"
 #include "storage/sqlite.h"
 #include "storage/store.h"
 #include "tests/agent/agent_world.h"
@@ -56,6 +58,10 @@ struct LateAnswers {
     return Store::open(history)->load_learned(key).value().at("runs").get<int>();
   }
 
+  // Runs that the agent knows of the container's image, with the current one.
+  int known_runs() {
+    return std::get<LearnedUsage>(world.agent->learning().learned(world.container())).runs;
+  }
   // Containers of one image.
   void make_same(int count) {
     world.config.include.push_back("/many/*/same");
@@ -108,7 +114,7 @@ TEST_CASE("what is saved of a run that goes on is no run before it ends") {
   late.start();
   late.world.run(601);
   late.world.hand_on();
-  CHECK(late.world.agent->learned(late.world.container()).at("runs") == 1);
+  CHECK(late.known_runs() == 1);
   late.world.restart_container();
   late.world.hand_on();
   CHECK(late.world.container().wish.earlier_runs == 1);
@@ -172,7 +178,7 @@ TEST_CASE("a run that the disk refuses is known to the next one all the same, an
     }
     late.world.run(30);
     late.world.hand_on();
-    CHECK(late.world.agent->learned(late.world.container()).at("runs") == before + 2);
+    CHECK(late.known_runs() == before + 2);
     CHECK(late.runs_at_end() == before + 2);
   }
 }
@@ -213,7 +219,7 @@ TEST_CASE("what waits for the disk is of containers that live") {
   LateAnswers late;
   late.start({.query_bound = 0});
   for (int i = 0; i < 20; ++i) late.world.restart_container();
-  CHECK(late.world.agent->wanted_priors() == 1);
+  CHECK(late.world.agent->learning().requested_priors() == 1);
 }
 
 TEST_CASE("many containers that appear at once, or are there at the stop, are a few queries") {
@@ -263,7 +269,7 @@ TEST_CASE("what a locked history knows takes effect when it is free, and is not 
     memory.ooms.remember("test-a", {.measured_bytes = 6e8, .limit_bytes = 0},
                          world.clock.wall_now());
     Store before = Store::open(options).value();
-    REQUIRE(before.save_learned(kRailsMemoryName, memory.to_json()));
+    REQUIRE(before.save_learned(kRailsMemoryName, rails_memory_to_json(memory)));
   }
   std::optional<Connection> lock = Connection::open(path).value();
   REQUIRE(lock->execute("BEGIN EXCLUSIVE"));
@@ -272,7 +278,7 @@ TEST_CASE("what a locked history knows takes effect when it is free, and is not 
   world.history_locked = true;
   world.start(std::make_unique<StoreThread>(Store::open(waiting).value()));
   REQUIRE(world.run_until_lowered());
-  CHECK(world.agent->wanted_priors() == 1);  // asked for when it can be read
+  CHECK(world.agent->learning().requested_priors() == 1);  // asked for when it can be read
   CHECK(world.agent->pipeline().rails_memory().quarantines.size() == 0);
 
   lock.reset();
@@ -281,7 +287,7 @@ TEST_CASE("what a locked history knows takes effect when it is free, and is not 
     world.hand_on();
   }
   world.run(5);
-  CHECK(world.agent->wanted_priors() == 0);
+  CHECK(world.agent->learning().requested_priors() == 0);
   CHECK(world.container().memory_holding == Verdict::quarantined);
   CHECK(world.container().cpu_holding == Verdict::quarantined);
   CHECK(world.original());
@@ -290,7 +296,7 @@ TEST_CASE("what a locked history knows takes effect when it is free, and is not 
   REQUIRE(world.agent->store_all().has_value());
   world.agent.reset();
   Store after = Store::open(options).value();
-  const auto kept = RailsMemory::from_json(after.load_learned(kRailsMemoryName).value());
+  const auto kept = rails_memory_from_json(after.load_learned(kRailsMemoryName).value());
   REQUIRE(kept);
   CHECK(kept->quarantines.left("test-a", Resource::memory, now) > std::chrono::hours(23));
   CHECK_FALSE(after.decisions(std::nullopt, now, 100).value().empty());
