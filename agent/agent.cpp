@@ -486,7 +486,7 @@ void Agent::store_tick() {
       point.original.memory_max = MemoryLimit{view->original.memory_bytes()};
   }
   std::vector<StoredContainer> names;
-  if (parts_.store->take_name_request())
+  if (parts_.store->drain_name_request())
     for (const ContainerView* view : parts_.pipeline.containers())
       names.push_back({view->info, tick_.wall_time});
   parts_.store->enqueue({.containers = std::move(names),
@@ -579,7 +579,7 @@ std::vector<std::string> Agent::degraded() const {
   if (const std::string hang = gpus_.degraded(); !hang.empty()) sentences.push_back(hang);
   if (parts_.store)
     if (const auto reason = parts_.store->degraded())
-      sentences.push_back("history is kept in memory for now: " + *reason);
+      sentences.push_back("the history is incomplete: " + *reason);
   if (const std::string& damage = learning_.history().damage; !damage.empty())
     sentences.push_back(damage);
   if (parts_.guard && parts_.guard->lost_actions() > 0)

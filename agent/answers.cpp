@@ -238,22 +238,13 @@ Status Answers::find_asked(Store& store, Asked& asked) {
   if (asked.gone()) {
     const auto last = store.last_container(asked.text);
     if (!last) return std::unexpected(last.error());
-    if (!*last) {
-      Error error = *asked.absent;
-      if (store.unreadable()) error.text += "; the history cannot be read: " + *store.unreadable();
-      return std::unexpected(error);
-    }
+    if (!*last) return std::unexpected(*asked.absent);
     asked.subject.record = (*last)->record;
     asked.container = (*last)->stored.container;
   }
   asked.subject.name = asked.container.name;
   asked.subject.engine = asked.container.engine;
   return {};
-}
-
-nlohmann::json Answers::with_unreadable(const Store& store, nlohmann::json reply) {
-  if (store.unreadable()) reply["unreadable"] = printable(*store.unreadable());
-  return reply;
 }
 
 nlohmann::json Answers::no_store(const char* verb) const {

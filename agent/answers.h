@@ -63,8 +63,6 @@ class Answers {
   Result<Asked> asked_about(const std::string& name) const;
   // Completes it from the history, in the thread of the store. Errors: its `absent`.
   static Status find_asked(Store& store, Asked& asked);
-  // Adds "unreadable" if the store has only the history in memory.
-  static nlohmann::json with_unreadable(const Store& store, nlohmann::json reply);
   nlohmann::json no_store(const char* verb) const;
   // Returns the text that identifies this container in a command: its name, else its path.
   std::string found_by(const ContainerView& view) const;

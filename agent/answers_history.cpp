@@ -22,7 +22,7 @@ void Answers::answer(const HistoryRequest& request, const Peer&, const Respond& 
   const WallTime from = time_of(request.from_seconds).value_or(until - std::chrono::minutes(10));
   const int limit = bounded(request.limit, kHistoryRows, kMostHistoryRows);
   // A refused question drops `respond`, and the client gets an error.
-  (void)agent_.store()->ask([asked = *std::move(asked), from, until, limit,
+  (void)agent_.store()->query([asked = *std::move(asked), from, until, limit,
                              respond](Store& store) mutable {
     if (const Status found = find_asked(store, asked); !found)
       return respond(error_reply(found.error()));
@@ -34,7 +34,7 @@ void Answers::answer(const HistoryRequest& request, const Peer&, const Respond& 
       if (!read) return respond(error_reply(read.error()));
       points = *std::move(read);
     }
-    respond(with_unreadable(store, history_of_name(asked.container, *runs, points, asked.gone())));
+    respond(history_of_name(asked.container, *runs, points, asked.gone()));
   });
 }
 
@@ -44,7 +44,7 @@ void Answers::record_rows(const HistoryRequest& request, const Respond& respond)
   const WallTime until = time_of(request.until_seconds).value_or(clock_.wall_now());
   const int limit = bounded(request.limit, kHistoryRows, kMostHistoryRows);
   const std::int64_t record = *request.record;
-  (void)agent_.store()->ask([record, from, until, limit, respond](Store& store) {
+  (void)agent_.store()->query([record, from, until, limit, respond](Store& store) {
     const auto run = store.records(record - 1, 1);
     if (!run) return respond(error_reply(run.error()));
     if (run->empty() || run->front().record != record)
@@ -52,7 +52,7 @@ void Answers::record_rows(const HistoryRequest& request, const Respond& respond)
                                  "no record " + std::to_string(record) + " in the history"));
     const auto points = store.history_of(record, from, until, limit);
     if (!points) return respond(error_reply(points.error()));
-    respond(with_unreadable(store, history_of_record(run->front(), *points)));
+    respond(history_of_record(run->front(), *points));
   });
 }
 
@@ -62,11 +62,11 @@ void Answers::full_history(const HistoryRequest& request, CgroupId id, const Res
   const WallTime until = time_of(request.until_seconds).value_or(clock_.wall_now());
   const int limit = bounded(request.limit, kHistoryPagePoints, kHistoryPagePoints);
   const std::optional<std::int64_t> record = request.record;
-  (void)agent_.store()->ask([record, id, from, until, limit, respond](Store& store) {
+  (void)agent_.store()->query([record, id, from, until, limit, respond](Store& store) {
     const auto points =
         record ? store.history_of(*record, from, until, limit)
                : store.history(id, from, until, limit);
-    respond(points ? with_unreadable(store, ok_reply(history_page(*points)))
+    respond(points ? ok_reply(history_page(*points))
                    : error_reply(points.error()));
   });
 }
@@ -74,22 +74,22 @@ void Answers::full_history(const HistoryRequest& request, CgroupId id, const Res
 void Answers::answer(const RecordsRequest& request, const Peer&, const Respond& respond) {
   if (agent_.store() == nullptr) return respond(no_store("records"));
   const std::int64_t after = request.after.value_or(0);
-  (void)agent_.store()->ask([after, respond](Store& store) {
+  (void)agent_.store()->query([after, respond](Store& store) {
     const auto found = store.records(after, kRecordsPage);
     if (!found) return respond(error_reply(found.error()));
     std::vector<RecordEntry> entries;
     for (const StoredRecord& record : *found)
       entries.push_back({record.record, record.stored.container, record.stored.first_seen});
-    respond(with_unreadable(store, ok_reply(records_page(entries))));
+    respond(ok_reply(records_page(entries)));
   });
 }
 
 void Answers::answer(const TableRequest& request, const Peer&, const Respond& respond) {
   if (agent_.store() == nullptr) return respond(no_store("table"));
   const std::int64_t after = request.after.value_or(0);
-  (void)agent_.store()->ask([name = request.name, after, respond](Store& store) {
+  (void)agent_.store()->query([name = request.name, after, respond](Store& store) {
     const auto page = store.table_page(name, after);
-    respond(page ? with_unreadable(store, ok_reply(table_reply(*page)))
+    respond(page ? ok_reply(table_reply(*page))
                  : error_reply(page.error()));
   });
 }

@@ -53,7 +53,7 @@ void Answers::answer(const ExplainRequest& request, const Peer&, const Respond& 
   const WallTime until = explained.at.value_or(clock_.wall_now());
   if (agent_.store() == nullptr) return respond(explain_from_memory(std::move(explained), until));
   // A refused question drops `respond`, and the client gets an error.
-  (void)agent_.store()->ask([explained = std::move(explained), until,
+  (void)agent_.store()->query([explained = std::move(explained), until,
                              asked = *std::move(asked), respond](Store& store) mutable {
     if (const Status found = find_asked(store, asked); !found)
       return respond(error_reply(found.error()));
@@ -61,7 +61,7 @@ void Answers::answer(const ExplainRequest& request, const Peer&, const Respond& 
     auto entries = store.entries(asked.subject, until, kExplainDecisions);
     if (!entries) return respond(error_reply(entries.error()));
     explained.decisions = *std::move(entries);
-    respond(with_unreadable(store, to_json(explained)));
+    respond(to_json(explained));
   });
 }
 
@@ -131,7 +131,7 @@ void Answers::answer(const EventsRequest& request, const Peer&, const Respond& r
     return respond(events_page(newest, false));
   }
   // A refused question drops `respond`, and the client gets an error.
-  (void)store->ask([asked = std::move(asked), span, limit, newest = std::move(newest),
+  (void)store->query([asked = std::move(asked), span, limit, newest = std::move(newest),
                     respond](Store& stored) mutable {
     if (asked)
       if (const Status found = find_asked(stored, *asked); !found)
@@ -142,7 +142,7 @@ void Answers::answer(const EventsRequest& request, const Peer&, const Respond& r
     const bool more = events->size() == limit;
     add_missing(*events, std::move(newest));
     keep_newest_events(*events, limit);
-    respond(with_unreadable(stored, events_page(*events, more)));
+    respond(events_page(*events, more));
   });
 }
 

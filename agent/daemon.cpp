@@ -269,7 +269,7 @@ Daemon::Opened Daemon::open_store() {
     return {};
   }
   Opened opened;
-  opened.locked = store->let_go();
+  opened.locked = store->detached();
   if (opened.locked) {
     // Above every id that the journal can have.
     opened.first_decision_id = static_cast<std::uint64_t>(
@@ -277,8 +277,8 @@ Daemon::Opened Daemon::open_store() {
     log_.history_off("another process has locked it; it is tried again until it is free");
   } else {
     if (store->quarantined())
-      log_.damaged("the history was damaged; it was kept as " + *store->quarantined() +
-                   " and a new one begun");
+      log_.damaged("the history was damaged or of an older schema; it was kept as " +
+                   *store->quarantined() + " and a new one begun");
     // What those had changed was put back before. On a full disk the next start does it.
     static_cast<void>(store->end_open_decisions(now));
     opened.first_decision_id = store->last_decision_id().value_or(0) + 1;

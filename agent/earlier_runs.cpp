@@ -10,7 +10,7 @@ namespace cgphase {
 Result<EarlierRuns> load_earlier_runs(Store& store) {
   EarlierRuns earlier;
   const Result<nlohmann::json> stored = store.load_learned(kRailsMemoryName);
-  if (store.let_go()) return std::unexpected(stored.error());
+  if (store.detached()) return std::unexpected(stored.error());
   Result<RailsMemory> rails =
       stored ? rails_memory_from_json(*stored) : std::unexpected(stored.error());
   if (rails) earlier.rails = *std::move(rails);

@@ -341,7 +341,7 @@ bool Learning::ask_learned(const std::string& image, std::function<void(LearnedS
     take(with_live_runs(found == known_.end() ? LearnedState{} : found->second.learned, image_key));
     return true;
   }
-  return parts_.store->ask(
+  return parts_.store->query(
       [this, post = post_, daemon = daemon_, image_key, take = std::move(take)](Store& store) {
         const StoredRuns row =
             stored_runs_from_json(store.load_learned(image_key).value_or(nlohmann::json()));

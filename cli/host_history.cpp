@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "cli/output/print.h"
 #include "protocol/history.h"
-#include "storage/stored_history.h"
+#include "storage/store.h"
 #include "traces/trace.h"
 
 namespace cgphase {
@@ -46,31 +46,11 @@ double seconds_of(WallTime time) {
   return std::max(0.0, std::chrono::duration<double>(time.time_since_epoch()).count());
 }
 
-// All replies must come from the same place: record numbers in the daemon's memory differ from
-// those in its file.
-struct Daemon {
-  std::string socket;
-  std::function<void(const std::string&)> incomplete;
-  std::optional<bool> from_memory = {};
-
-  Answer<void> check(const json& body) {
-    const auto why = body.find("unreadable");
-    const bool memory = why != body.end() && why->is_string();
-    if (memory && !from_memory && incomplete) incomplete(memory_alone(why->get<std::string>()));
-    if (from_memory.value_or(memory) != memory)
-      return complaint(Exit::failure,
-                       memory ? "the history cannot be read any more: " + why->get<std::string>()
-                              : "the history can be read again: repeat the command");
-    from_memory = memory;
-    return {};
-  }
-};
-
 template <class Page>
-Answer<Page> ask_page(Daemon& daemon, const Request& request, Result<Page> (*parse)(const json&)) {
-  const auto body = ask_daemon(daemon.socket, request);
+Answer<Page> ask_page(const std::string& socket, const Request& request,
+                      Result<Page> (*parse)(const json&)) {
+  const auto body = ask_daemon(socket, request);
   if (!body) return std::unexpected(body.error());
-  if (const auto one = daemon.check(*body); !one) return std::unexpected(one.error());
   Result<Page> page = parse(*body);
   if (page) return *std::move(page);
   return complaint(Exit::failure, "the daemon sent an unknown reply: " + page.error().text +
@@ -78,14 +58,14 @@ Answer<Page> ask_page(Daemon& daemon, const Request& request, Result<Page> (*par
 }
 
 Source daemon_source(const HostHistory& wanted) {
-  const auto daemon = std::make_shared<Daemon>(wanted.socket, wanted.incomplete);
+  const std::string socket = wanted.socket;
   return {.records =
-              [daemon](std::int64_t after) {
-                return ask_page(*daemon, RecordsRequest{.after = after}, parse_records_page);
+              [socket](std::int64_t after) {
+                return ask_page(socket, RecordsRequest{.after = after}, parse_records_page);
               },
           .points =
-              [daemon](std::int64_t record, WallTime from, WallTime until) {
-                return ask_page(*daemon,
+              [socket](std::int64_t record, WallTime from, WallTime until) {
+                return ask_page(socket,
                                 HistoryRequest{.record = record,
                                                .from_seconds = seconds_of(from - kClockStep),
                                                .until_seconds = seconds_of(until),
@@ -93,16 +73,16 @@ Source daemon_source(const HostHistory& wanted) {
                                 parse_history_page);
               },
           .table =
-              [daemon](const std::string& table, std::int64_t after) {
-                return ask_page(*daemon, TableRequest{.name = table, .after = after},
+              [socket](const std::string& table, std::int64_t after) {
+                return ask_page(socket, TableRequest{.name = table, .after = after},
                                 parse_table_reply);
               }};
 }
 
 Answer<Source> stored_source(const HostHistory& wanted) {
-  Result<StoredHistory> opened = StoredHistory::open(wanted.state_dir);
+  Result<Store> opened = Store::open_for_reading(wanted.state_dir + "/history.db");
   if (!opened) return refusal(opened.error());
-  const auto history = std::make_shared<StoredHistory>(*std::move(opened));
+  const auto history = std::make_shared<Store>(*std::move(opened));
   Source source;
   source.records = [history](std::int64_t after) -> Answer<Runs> {
     const auto found = history->records(after, kRecordsPage);
@@ -301,10 +281,6 @@ Answer<void> read_table(const Source& source, const std::string& table,
 }
 
 }  // namespace
-
-std::string memory_alone(const std::string& why) {
-  return "the history cannot be read now; this is only what is still in memory: " + why;
-}
 
 Answer<void> read_host_history(const HostHistory& wanted, const HostHistoryReader& reader) {
   const auto source = source_of(wanted);

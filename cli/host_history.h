@@ -20,10 +20,9 @@
 
 namespace cgphase {
 
-// Sentences for HostHistory::incomplete.
+// The sentence for HostHistory::incomplete.
 inline constexpr const char* kDamagedLeftOut =
     "part of the history is damaged and left out, up to 60 samples per block";
-std::string memory_alone(const std::string& why);
 
 // What part of the history to read, and from where.
 struct HostHistory {
@@ -32,8 +31,7 @@ struct HostHistory {
   std::vector<std::string> containers;  // names, ids (4 characters or more) or paths; empty: all
   std::optional<WallTime> since, until;
   bool from_now = false;                // `since` was now: the user cannot choose an earlier one
-  // Called once, with a sentence, if part of the history cannot be read: the daemon has only the
-  // samples in its memory, or part of a file is damaged.
+  // Called once, with a sentence, if part of a file is damaged.
   std::function<void(const std::string& sentence)> incomplete = {};
 };
 

@@ -5,17 +5,67 @@
 #include <optional>
 
 #include "base/check.h"
-#include "storage/varint.h"
 
 namespace cgphase {
 namespace {
 
 constexpr char kFormat = 1;
+constexpr std::size_t kLargestVarint = 10;  // bytes
+
+// LEB128: seven bits per byte, lowest first. The end of what was written.
+char* encode_varint(char* to, std::uint64_t value) {
+  for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);
+  *to++ = static_cast<char>(value);
+  return to;
+}
+
+// Signed numbers near zero become small ones: 0, -1, 1, -2, ... are 0, 1, 2, 3.
+constexpr std::uint64_t zigzag(std::uint64_t difference) {
+  const auto signed_difference = static_cast<std::int64_t>(difference);
+  return (difference << 1) ^ static_cast<std::uint64_t>(signed_difference >> 63);
+}
+constexpr std::uint64_t unzigzag(std::uint64_t value) { return (value >> 1) ^ (~(value & 1) + 1); }
+
+// Reads numbers from the front of foreign bytes. sound() turns false at the first missing one.
+class Cursor {
+ public:
+  explicit Cursor(std::string_view bytes) : rest_(bytes) {}
+  bool at_end() const { return rest_.empty(); }
+  bool sound() const { return sound_; }
+
+  std::uint8_t byte() {
+    if (rest_.empty()) {
+      sound_ = false;
+      return 0;
+    }
+    const auto value = static_cast<std::uint8_t>(rest_.front());
+    rest_.remove_prefix(1);
+    return value;
+  }
+
+  std::uint64_t varint() {
+    std::uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      const std::uint8_t part = byte();
+      value |= std::uint64_t{part & 0x7fU} << shift;
+      if ((part & 0x80U) == 0) {
+        if (shift == 63 && part > 1) sound_ = false;
+        return value;
+      }
+    }
+    sound_ = false;
+    return 0;
+  }
+
+ private:
+  std::string_view rest_;
+  bool sound_ = true;
+};
 constexpr std::size_t kGroupColumns = 8;
 constexpr std::size_t kGroups = (kColumnCount + kGroupColumns - 1) / kGroupColumns;
 
-// The columns in order: those that change with every reading first, so that the bytes of the change
-// bitmap behind them stay zero and are not stored.
+// The columns in order. Those that change with every reading come first, so that later bytes of the
+// change bitmap stay zero and are not stored.
 template <class S, class Visit>
 [[gnu::always_inline]] inline void visit_busy(S& s, Visit& visit) {
   visit(s.cpu.usage_usec), visit(s.cpu.user_usec), visit(s.cpu.system_usec);
@@ -71,7 +121,7 @@ template <class P, class Visit>
   visit(point.host.cpu_cores), visit(point.host.memory);
 }
 
-// Behind all that was there before them, for a reader finds columns by their place.
+// New columns are appended, because a reader finds columns by position.
 template <class S, class Visit>
 [[gnu::always_inline]] inline void visit_senses(S& s, Visit& visit) {
   visit(s.run_queue.wait_usec), visit(s.run_queue.waits), visit(s.run_queue.longest_wait_usec);
@@ -98,14 +148,14 @@ template <class P, class Visit>
 constexpr std::size_t kWordBits = 64;
 static_assert(kColumnCount > kWordBits && kColumnCount <= 2 * kWordBits);
 
-// Everything of it is inlined, so that the number of each column is known to the compiler.
+// All functions are inlined, so that each column's number is a constant for the compiler.
 class Packer {
  public:
-  // Into `values`, which are compared with those of `last`, each kColumnCount.
+  // Writes to `values` and compares with `last`; both have kColumnCount entries.
   Packer(std::uint64_t* values, const std::uint64_t* last) : values_(values), last_(last) {}
   std::size_t columns() const { return next_; }
   const ColumnWords& present() const { return present_; }
-  // Of those that are present.
+  // Only present columns.
   const ColumnWords& changed() const { return changed_; }
 
   template <class Unit>
@@ -206,7 +256,7 @@ class Unpacker {
     if (!row_.present[column]) return std::nullopt;
     return row_.values[column];
   }
-  // "max" must come without a number, a number without "max", an absent limit with neither.
+  // A limit is either "max" or a number; an absent limit is neither.
   Number take_limit(bool& exists) {
     const Number is_max = take();
     const Number number = take();
@@ -219,7 +269,7 @@ class Unpacker {
   bool sound_ = true;
 };
 
-// With what stands before the first one: the format, the number of columns, its time.
+// Including the header of a block: format, number of columns, time.
 constexpr std::size_t kLargestRow = 1 + kLargestVarint * (3 + kColumnCount) + 2 * kGroups;
 
 std::bitset<kColumnCount> bits_of(const ColumnWords& words) {
@@ -234,7 +284,7 @@ std::uint8_t bits_of(const ColumnWords& words, std::size_t group) {
                                    (group % kWordGroups * kGroupColumns));
 }
 
-// Bit 0 of the mask: which columns are present changed. Bit g + 1: values in group g changed.
+// Bit 0 of the mask: the set of present columns changed. Bit g + 1: values in group g changed.
 void read_row(Cursor& cursor, std::size_t columns, ColumnRow& row) {
   const std::size_t groups = (columns + kGroupColumns - 1) / kGroupColumns;
   const std::uint64_t mask = cursor.varint();
@@ -289,7 +339,7 @@ void BlockWriter::add(const HistoryPoint& point) {
     end = encode_varint(end, zigzag(static_cast<std::uint64_t>(time_ns)));
     first_ns_ = time_ns;
   } else {
-    // Ticks come at a steady pace: the change of the distance between them is a small number.
+    // Ticks come at a steady pace, so the change of their distance is a small number.
     const auto step_ns = static_cast<std::uint64_t>(time_ns) - static_cast<std::uint64_t>(last_ns_);
     end = encode_varint(end, zigzag(step_ns - step_ns_));
     step_ns_ = step_ns;
@@ -300,8 +350,8 @@ void BlockWriter::add(const HistoryPoint& point) {
   ++count_;
 }
 
-// Without a branch for each column: most columns of most points have not changed. An absent column
-// keeps the value it had: it may well come back.
+// It has no branch per column, because most columns do not change. An absent column keeps its last
+// value, because it may return.
 char* BlockWriter::put_row(char* end, const HistoryPoint& point) {
   std::array<std::uint64_t, kColumnCount> values;
   Packer pack(values.data(), last_.data());

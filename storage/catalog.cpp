@@ -1,9 +1,7 @@
 #include "storage/catalog.h"
 
-#include <algorithm>
 #include <array>
 #include <bit>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -54,9 +52,14 @@ std::map<std::string, std::string> labels_in(std::string_view text) {
   return labels;
 }
 
-StoredContainer container_in(const Statement& row) {
-  StoredContainer stored;
-  ContainerInfo& container = stored.container;
+constexpr const char* kColumns =
+    "device,inode,path,engine,engine_id,name,image,labels,systemd_unit,hands_off,first_seen_ns,"
+    "container";
+
+StoredRecord record_in(const Statement& row) {
+  StoredRecord record;
+  record.record = row.integer(11);
+  ContainerInfo& container = record.stored.container;
   container.id = {std::bit_cast<std::uint64_t>(row.integer(0)),
                   std::bit_cast<std::uint64_t>(row.integer(1))};
   container.path = unescape_name(row.text(2));
@@ -67,8 +70,8 @@ StoredContainer container_in(const Statement& row) {
   container.labels = labels_in(row.text(7));
   container.systemd_unit = row.integer(8) != 0;
   container.hands_off = unescape_name(row.text(9));
-  stored.first_seen = WallTime(std::chrono::nanoseconds(row.integer(10)));
-  return stored;
+  record.stored.first_seen = WallTime(std::chrono::nanoseconds(row.integer(10)));
+  return record;
 }
 
 }  // namespace
@@ -76,48 +79,38 @@ StoredContainer container_in(const Statement& row) {
 Result<Catalog> Catalog::prepare(Connection& connection, std::string boot_id) {
   Catalog catalog;
   catalog.boot_id_ = std::move(boot_id);
-  const std::pair<Statement*, const char*> wanted[] = {
-      {&catalog.add_,
-       "INSERT INTO container (boot_id,device,inode,path,engine,engine_id,name,image,labels,"
-       "systemd_unit,hands_off,first_seen_ns) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
-       " ON CONFLICT (boot_id,device,inode) DO UPDATE SET path=excluded.path,"
-       "engine=excluded.engine,engine_id=excluded.engine_id,name=excluded.name,"
-       "image=excluded.image,labels=excluded.labels,systemd_unit=excluded.systemd_unit,"
-       "hands_off=excluded.hands_off"},
-      {&catalog.find_, "SELECT container FROM container WHERE boot_id=? AND device=? AND inode=?"},
-      {&catalog.list_,
-       "SELECT device,inode,path,engine,engine_id,name,image,labels,systemd_unit,hands_off,"
-       "first_seen_ns FROM container WHERE boot_id=? ORDER BY container"},
-      {&catalog.records_, kSelectRecords},
-      {&catalog.named_,
-       "SELECT container FROM container WHERE name=?1 AND name<>'' AND engine=?2"
-       " AND container<?3 ORDER BY container DESC LIMIT ?4"},
-      {&catalog.last_,
-       "SELECT device,inode,path,engine,engine_id,name,image,labels,systemd_unit,hands_off,"
-       "first_seen_ns,container FROM container WHERE ?1<>'' AND (name IN (?1,?2) OR path IN (?1,?2)"
-       " OR engine_id IN (?1,?2) OR (length(?1)>=4 AND substr(engine_id,1,length(?1))=?1))"
-       " ORDER BY name IN (?1,?2) DESC, path IN (?1,?2) DESC, engine_id IN (?1,?2) DESC,"
-       " container DESC LIMIT 1"},
-      {&catalog.drop_, "DELETE FROM container WHERE container = ?"},
-      {&catalog.forgotten_,
-       "SELECT container FROM container WHERE first_seen_ns < ?"
-       " AND NOT EXISTS (SELECT 1 FROM block WHERE block.container = container.container)"
-       " AND NOT EXISTS (SELECT 1 FROM medium WHERE medium.container = container.container)"
-       " AND NOT EXISTS (SELECT 1 FROM coarse WHERE coarse.container = container.container)"
-       " AND NOT EXISTS (SELECT 1 FROM decision WHERE decision.container = container.container)"
-       " AND NOT EXISTS (SELECT 1 FROM refusal WHERE refusal.container = container.container)"
-       " AND NOT EXISTS (SELECT 1 FROM outcome WHERE outcome.container = container.container)"},
-      {&catalog.load_, "SELECT crc32c,json FROM learned WHERE image=?"},
-      {&catalog.save_, "INSERT OR REPLACE INTO learned (image,crc32c,json) VALUES (?,?,?)"},
-      {&catalog.drop_learned_,
-       "DELETE FROM learned WHERE saved IN (SELECT saved FROM learned WHERE image<>?"
-       " ORDER BY saved DESC LIMIT -1 OFFSET ?)"},
-  };
-  for (const auto& [statement, sql] : wanted) {
-    Result<Statement> prepared = connection.prepare(sql);
-    if (!prepared) return std::unexpected(prepared.error());
-    *statement = std::move(*prepared);
-  }
+  const std::string columns = kColumns;
+  std::string unused = "DELETE FROM container WHERE first_seen_ns < ?";
+  for (const std::string table :
+       {"recent", "block", "medium", "coarse", "decision", "refusal", "outcome"})
+    unused += " AND NOT EXISTS (SELECT 1 FROM " + table + " WHERE " + table +
+              ".container = container.container)";
+  const Status prepared = connection.prepare_all(
+      {{&catalog.add_,
+        "INSERT INTO container (boot_id,device,inode,path,engine,engine_id,name,image,labels,"
+        "systemd_unit,hands_off,first_seen_ns) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
+        " ON CONFLICT (boot_id,device,inode) DO UPDATE SET path=excluded.path,"
+        "engine=excluded.engine,engine_id=excluded.engine_id,name=excluded.name,"
+        "image=excluded.image,labels=excluded.labels,systemd_unit=excluded.systemd_unit,"
+        "hands_off=excluded.hands_off"},
+       {&catalog.find_, "SELECT container FROM container WHERE boot_id=? AND device=? AND inode=?"},
+       {&catalog.records_,
+        "SELECT " + columns + " FROM container WHERE container > ? ORDER BY container LIMIT ?"},
+       {&catalog.named_,
+        "SELECT container FROM container WHERE name=?1 AND name<>'' AND engine=?2"
+        " AND container<?3 ORDER BY container DESC LIMIT ?4"},
+       {&catalog.last_,
+        "SELECT " + columns + " FROM container WHERE ?1<>'' AND (name IN (?1,?2) OR path IN (?1,?2)"
+        " OR engine_id IN (?1,?2) OR (length(?1)>=4 AND substr(engine_id,1,length(?1))=?1))"
+        " ORDER BY name IN (?1,?2) DESC, path IN (?1,?2) DESC, engine_id IN (?1,?2) DESC,"
+        " container DESC LIMIT 1"},
+       {&catalog.drop_unused_, unused},
+       {&catalog.load_, "SELECT crc32c,json FROM learned WHERE image=?"},
+       {&catalog.save_, "INSERT OR REPLACE INTO learned (image,crc32c,json) VALUES (?,?,?)"},
+       {&catalog.drop_learned_,
+        "DELETE FROM learned WHERE saved IN (SELECT saved FROM learned WHERE image<>?"
+        " ORDER BY saved DESC LIMIT -1 OFFSET ?)"}});
+  if (!prepared) return std::unexpected(prepared.error());
   return catalog;
 }
 
@@ -151,31 +144,15 @@ Result<std::int64_t> Catalog::find_or_add(CgroupId id, WallTime first_seen) {
   return **found;
 }
 
-Result<std::vector<StoredContainer>> Catalog::list() {
-  std::vector<StoredContainer> containers;
-  list_.begin(boot_id_);
-  for (;;) {
-    const Result<bool> row = list_.next();
-    if (!row) return std::unexpected(row.error());
-    if (!*row) return containers;
-    containers.push_back(container_in(list_));
-  }
-}
-
-Result<std::vector<StoredRecord>> read_records(Statement& statement, std::int64_t after,
-                                               int limit) {
+Result<std::vector<StoredRecord>> Catalog::records(std::int64_t after, int limit) {
   std::vector<StoredRecord> records;
-  statement.begin(after, limit);
+  records_.begin(after, limit);
   for (;;) {
-    const Result<bool> row = statement.next();
+    const Result<bool> row = records_.next();
     if (!row) return std::unexpected(row.error());
     if (!*row) return records;
-    records.push_back({statement.integer(11), container_in(statement)});
+    records.push_back(record_in(records_));
   }
-}
-
-Result<std::vector<StoredRecord>> Catalog::records(std::int64_t after, int limit) {
-  return read_records(records_, after, limit);
 }
 
 Result<std::vector<std::int64_t>> Catalog::named(const std::string& name, Engine engine,
@@ -195,7 +172,7 @@ Result<std::optional<StoredRecord>> Catalog::last(const std::string& text) {
   const Result<bool> row = last_.next();
   if (!row) return std::unexpected(row.error());
   if (!*row) return std::nullopt;
-  StoredRecord found{last_.integer(11), container_in(last_)};
+  const StoredRecord found = record_in(last_);
   last_.stop();
   return found;
 }
@@ -219,19 +196,7 @@ Result<std::vector<std::int64_t>> Catalog::rows_of(const Store::Subject& subject
   return rows;
 }
 
-Status Catalog::drop_forgotten(WallTime before, const std::function<bool(std::int64_t)>& holds) {
-  std::vector<std::int64_t> forgotten;
-  forgotten_.begin(ns_of(before));
-  for (;;) {
-    const Result<bool> row = forgotten_.next();
-    if (!row) return std::unexpected(row.error());
-    if (!*row) break;
-    if (!holds(forgotten_.integer(0))) forgotten.push_back(forgotten_.integer(0));
-  }
-  for (const std::int64_t container : forgotten)
-    if (Status dropped = drop_.run(container); !dropped) return dropped;
-  return {};
-}
+Status Catalog::drop_unused(WallTime before) { return drop_unused_.run(ns_of(before)); }
 
 Result<nlohmann::json> Catalog::load_learned(const std::string& image) {
   const std::string name = escape_name(image);
@@ -245,37 +210,20 @@ Result<nlohmann::json> Catalog::load_learned(const std::string& image) {
   nlohmann::json learned = nlohmann::json::parse(text, nullptr, false);
   if (std::int64_t{crc32c(text)} != expected || learned.is_discarded())
     return failure(ErrorKind::invalid,
-                   "what was learned of image " + name + " is damaged in the file");
+                   "the learned statistics of image " + name + " are damaged in the file");
   return learned;
 }
 
 Status Catalog::save_learned(const std::string& image, const nlohmann::json& learned) {
-  // Bytes that are no UTF-8 are replaced: dump() would throw.
+  // Invalid UTF-8 is replaced, because dump() would throw.
   const std::string text = learned.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   const std::string name = escape_name(image);
   if (text.size() > kMaxLearnedBytes)
-    return failure(ErrorKind::invalid, "learned of image " + name + ": " +
-                                           std::to_string(text.size()) + " bytes, at most " +
-                                           std::to_string(kMaxLearnedBytes) + " are kept");
+    return failure(ErrorKind::invalid, "learned statistics of image " + name + ": " +
+                                           std::to_string(text.size()) + " bytes, more than " +
+                                           std::to_string(kMaxLearnedBytes));
   if (Status saved = save_.run(name, std::int64_t{crc32c(text)}, text); !saved) return saved;
   return drop_learned_.run(std::string_view(kRailsMemoryName), kMaxLearnedImages);
-}
-
-Result<std::vector<StoredRecord>> runs_of(
-    Catalog& catalog, const Store::Subject& subject,
-    const std::function<Result<bool>(std::int64_t)>& sampled) {
-  const Result<std::vector<std::int64_t>> rows = catalog.rows_of(subject);
-  if (!rows) return std::unexpected(rows.error());
-  std::vector<StoredRecord> runs;
-  for (const std::int64_t row : *rows) {
-    const Result<bool> any = sampled(row);
-    if (!any) return std::unexpected(any.error());
-    if (!*any && row != rows->front()) continue;
-    auto record = catalog.records(row - 1, 1);
-    if (!record) return record;
-    std::ranges::move(*record, std::back_inserter(runs));
-  }
-  return runs;
 }
 
 }  // namespace cgphase

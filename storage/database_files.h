@@ -1,20 +1,30 @@
-// The files of a database on their disk.
+// The database file on its file system.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "base/fd.h"
 #include "base/result.h"
+#include "base/units.h"
 
 namespace cgphase {
 
-inline constexpr int kMaxQuarantined = 100;
+inline constexpr int kMaxSetAside = 100;  // of each reason
 
 bool file_exists(const std::string& path);
-// 0 where there is none.
+// 0 if there is no file.
 std::uint64_t file_bytes(const std::string& path);
-// Renames a database and its -wal, which belong together, to PATH.corrupt-N. The name it went to.
-// Error: io, also where kMaxQuarantined lie there already.
-Result<std::string> set_aside(const std::string& path);
+// Free space for unprivileged users; 0 if it cannot be read.
+std::uint64_t free_disk_bytes(const std::string& path);
+// Why samples must not be written to the file system of `path`: it is read-only or has less than
+// `min_free`. Empty otherwise.
+std::string disk_problem(const std::string& path, Bytes min_free);
+// Renames a database and its -wal to PATH.REASON-N; returns the new name. Error: io, also if there
+// are kMaxSetAside of them.
+Result<std::string> set_aside(const std::string& path, const std::string& reason);
+// Opens a database file with a lock that keeps SQLite writers out. Errors: not_found, denied,
+// invalid (a daemon has it open), io.
+Result<Fd> lock_for_reading(const std::string& path);
 
 }  // namespace cgphase

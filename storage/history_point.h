@@ -16,18 +16,17 @@ struct HistoryPoint {
   Sample sample;
   Phase phase;
   Limits original = {};    // before cgphase changed any: cpu_max and memory_max, no others
-  HostCapacity host = {};  // zeros where it was not stored
-  // Of a point that stands for several (storage/thinning.h): the highest usage between two readings
-  // among them.
+  HostCapacity host = {};  // zeros if it was not stored
+  // The highest CPU use between two of the samples that a thinned point covers
+  // (storage/thinning.h).
   std::optional<double> peak_cpu_cores = {};
-  // When the monotonic clock of `time` began, by the wall clock: milliseconds since 1970. It is
-  // another one after the wall clock was set, and after the host was started anew.
+  // The wall-clock time at which the monotonic clock was 0: milliseconds since 1970. It changes
+  // when the wall clock is set and when the host boots.
   Counter clock_start_ms = {};
 };
 
-// Between two points of a container. By the monotonic clock, where both tell it: a wall clock that
-// is set in between makes too much or too little of the CPU time used. Not above 0 where nothing is
-// known.
+// The time between two points of a container, by the monotonic clock if both points have it. The
+// wall clock may be set in between, which would distort CPU use. At most 0 means unknown.
 inline double seconds_between(const HistoryPoint& from, const HistoryPoint& to) {
   const double wall = std::chrono::duration<double>(to.time - from.time).count();
   if (!from.clock_start_ms || !to.clock_start_ms) return wall;

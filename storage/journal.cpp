@@ -50,7 +50,7 @@ std::string select_from(const std::string& table, const std::string& columns,
          " ORDER BY time_ns DESC, " + table + " DESC LIMIT ?2";
 }
 
-// Its last two columns are those of a JournalEvent.
+// The last two columns are those of a JournalEvent.
 std::string select_events(const std::string& table, const std::string& columns,
                           const std::string& condition) {
   return "SELECT device,inode," + columns + ",name," + table + " FROM " + table +
@@ -59,7 +59,8 @@ std::string select_events(const std::string& table, const std::string& columns,
          " ORDER BY time_ns DESC, " + table + " DESC LIMIT ?4";
 }
 
-// Of the newest: each run ends those before it, and outcomes of the oldest may be deleted already.
+// Only the newest decisions: each run ends those of earlier runs, and outcomes of old decisions may
+// be deleted.
 std::string end_open_sql() {
   return std::string("INSERT INTO outcome (container,") + kOutcomeColumns +
          ") SELECT container,?1,decision_id,monotonic_ns,?2,?3 FROM decision"
@@ -72,8 +73,8 @@ std::string end_open_sql() {
 constexpr int kOutcomeTable = 2;  // of EventPlace
 constexpr int kFirstOldLimit = 16, kFirstNewLimit = 23, kWriter = 30, kFirstFact = 31;
 
-// The enumerator whose word it is. to_string() of a number behind the last one is empty, so that a
-// new enumerator needs nothing here.
+// The enumerator with this word. to_string() of a number after the last one is empty, so a new
+// enumerator needs no change here.
 template <class Enum>
 std::optional<Enum> parse_word(std::string_view word) {
   for (int value = 0; *to_string(static_cast<Enum>(value)) != '\0'; ++value)
@@ -81,7 +82,7 @@ std::optional<Enum> parse_word(std::string_view word) {
   return std::nullopt;
 }
 
-// Sets `value` to what a column names; `sound` turns false where there is nothing of that name.
+// Sets `value` to the enumerator of a column; an unknown word sets `sound` to false.
 template <class Enum>
 void read_word(const Statement& row, int column, Enum& value, bool& sound) {
   const std::optional<Enum> found = parse_word<Enum>(row.text(column));
@@ -89,7 +90,7 @@ void read_word(const Statement& row, int column, Enum& value, bool& sound) {
   if (found) value = *found;
 }
 
-// Unsigned numbers of the kernel keep their bits in SQLite's signed integers.
+// Unsigned numbers keep their bits in SQLite's signed integers.
 std::uint64_t unsigned_at(const Statement& row, int column) {
   return std::bit_cast<std::uint64_t>(row.integer(column));
 }
@@ -202,7 +203,7 @@ std::optional<JournalEvent> event_in(const Statement& row, int table) {
   return event;
 }
 
-// The rows of a table before `before`: all of a time before its own, and none or some of that.
+// The first row of a table that is not before `span.before`, among rows of that time.
 std::int64_t first_not_wanted(const EventSpan& span, int table) {
   if (!span.before || ns_of(span.until) < span.before->time_ns) return INT64_MAX;
   if (table == span.before->table) return span.before->row;
@@ -272,11 +273,7 @@ Result<std::int64_t> Journal::Rows::drop_oldest(std::int64_t keep, std::int64_t 
 
 Result<Journal> Journal::prepare(Connection& connection) {
   Journal journal;
-  struct Wanted {
-    Statement* statement;
-    std::string sql;
-  };
-  std::vector<Wanted> wanted = {
+  std::vector<std::pair<Statement*, std::string>> wanted = {
       {&journal.read_outcomes_of_,
        "SELECT device,inode," + std::string(kOutcomeColumns) + " FROM outcome JOIN container USING"
        " (container) WHERE decision_id = ?1 AND device = ?2 AND inode = ?3 ORDER BY outcome"},
@@ -300,11 +297,8 @@ Result<Journal> Journal::prepare(Connection& connection) {
   want(journal.decisions_, "decision", decision_columns());
   want(journal.refusals_, "refusal", decision_columns());
   want(journal.outcomes_, "outcome", kOutcomeColumns);
-  for (const Wanted& one : wanted) {
-    Result<Statement> statement = connection.prepare(one.sql);
-    if (!statement) return std::unexpected(statement.error());
-    *one.statement = std::move(*statement);
-  }
+  if (Status prepared = connection.prepare_all(wanted); !prepared)
+    return std::unexpected(prepared.error());
   return journal;
 }
 
@@ -415,7 +409,7 @@ Result<std::vector<JournalEvent>> Journal::events(const EventSpan& span) {
   return events_of(std::nullopt, span);
 }
 
-// Once there are enough, an earlier container is read for what is newer than the oldest of them.
+// Once there are enough events, earlier containers are read only for events newer than the oldest.
 Result<std::vector<JournalEvent>> Journal::events(const std::vector<std::int64_t>& containers,
                                                   const EventSpan& span) {
   std::vector<JournalEvent> found;

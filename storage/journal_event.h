@@ -1,4 +1,4 @@
-// What the journal holds: decisions, and what became of them.
+// The entries of the journal: decisions and their outcomes.
 #pragma once
 
 #include <compare>
@@ -15,8 +15,8 @@ namespace cgphase {
 struct JournalDecision {
   WallTime time;
   Decision decision;
-  // Where somebody else's write holds it back and the kernel told whose, printable: "systemd (pid
-  // 1, init.scope) wrote memory.max 536870912". Else empty.
+  // The process whose write prevents this decision, if the kernel reported it: "systemd (pid 1,
+  // init.scope) wrote memory.max 536870912". Printable.
   std::string writer = {};
 };
 struct JournalOutcome {
@@ -24,15 +24,15 @@ struct JournalOutcome {
   Outcome outcome;
 };
 
-// A decision with what became of it, each once it is known.
+// A decision with its outcomes, as far as they are known.
 struct JournalEntry {
   JournalDecision decision;
   std::optional<JournalOutcome> written;  // read back
   std::optional<JournalOutcome> end;      // of the trial, or why there was none
 };
 
-// Where an event stands in the journal, which is told in the order of time; of one time decisions
-// come first, those that were written before the others, then outcomes.
+// The place of an event in the journal, which is ordered by time. Events of one time are ordered by
+// table.
 struct EventPlace {
   std::int64_t time_ns = 0;
   int table = 0;         // 0: decision, 1: refusal, 2: outcome
@@ -40,14 +40,14 @@ struct EventPlace {
   friend auto operator<=>(const EventPlace&, const EventPlace&) = default;
 };
 
-// A decision, or what became of one.
+// A decision or an outcome.
 struct JournalEvent {
-  std::string name;  // of the container; empty where it was not named
+  std::string name;  // of the container; may be empty
   std::variant<JournalDecision, JournalOutcome> what;
   EventPlace place;
 };
 
-// What part of the journal: from <= time <= until, the newest `limit` of those before `before`.
+// A part of the journal: from <= time <= until, the newest `limit` events before `before`.
 struct EventSpan {
   WallTime from = {}, until = WallTime::max();
   std::optional<EventPlace> before = {};

@@ -1,5 +1,4 @@
-// How old samples grow in each tier of the history, and what one of a tier stands for
-// (docs/internals/storage.md, "Tiers").
+// Maximum age and resolution of each tier of the history (docs/internals/storage.md, "Tiers").
 #pragma once
 
 #include <chrono>
@@ -14,12 +13,12 @@ struct Retention {
   friend bool operator==(const Retention&, const Retention&) = default;
 };
 
-// What keeps the numbers from being tiers; empty where nothing does.
+// Why these numbers are not valid tiers; empty if they are.
 inline std::string wrong_retention(const Retention& retention) {
-  if (retention.medium_step.count() <= 0) return "medium_step is no time";
+  if (retention.medium_step.count() <= 0) return "medium_step is not above 0";
   if (retention.coarse_step <= retention.medium_step ||
       retention.coarse_step % retention.medium_step != std::chrono::seconds(0))
-    return "coarse_step is no multiple of medium_step";
+    return "coarse_step is not a multiple of medium_step";
   if (retention.raw_for > retention.medium_for)
     return "medium_for is shorter than raw_for";
   if (retention.medium_for > retention.coarse_for)

@@ -10,10 +10,50 @@
 namespace cgphase {
 namespace {
 
-// kFlushInterval in either direction: the wall clock may have been set back.
+// The wall clock may have been set back, so either direction counts.
 bool far_apart(WallTime a, WallTime b) { return (a > b ? a - b : b - a) >= Store::kFlushInterval; }
 
+constexpr const char* kBlockColumns = "first_ns,last_ns,point_count,crc32c,payload";
+
 }  // namespace
+
+// The oldest points of a time span. Blocks overlap if the wall clock was set back, so they may be
+// added in any order. Memory has at most `limit` points and one block.
+class OldestPoints {
+ public:
+  // From <= time <= until; no points if `limit` is not above 0.
+  OldestPoints(WallTime from, WallTime until, int limit)
+      : from_(from), until_(until), limit_(limit > 0 ? static_cast<std::size_t>(limit) : 0) {}
+
+  // Whether a block with this first time may have such a point. If not, no later block has one.
+  bool takes(std::int64_t first_ns) const {
+    if (points_.size() < limit_) return true;
+    return limit_ > 0 && first_ns <= ns_of(points_.back().time);
+  }
+
+  void add(std::vector<HistoryPoint> block) {
+    for (HistoryPoint& point : block)
+      if (point.time >= from_ && point.time <= until_) points_.push_back(std::move(point));
+    if (points_.size() >= limit_) trim();
+  }
+
+  // Call this last. Points of one time keep the order in which they were added.
+  std::vector<HistoryPoint> drain() {
+    trim();
+    return std::move(points_);
+  }
+
+ private:
+  void trim() {
+    if (!std::ranges::is_sorted(points_, {}, &HistoryPoint::time))
+      std::ranges::stable_sort(points_, {}, &HistoryPoint::time);
+    if (points_.size() > limit_) points_.resize(limit_);
+  }
+
+  WallTime from_, until_;
+  std::size_t limit_;
+  std::vector<HistoryPoint> points_;  // sorted once there are limit_
+};
 
 std::int64_t block_checksum(std::int64_t container, std::int64_t first_ns, std::int64_t last_ns,
                             std::int64_t count, std::string_view payload) {
@@ -22,156 +62,60 @@ std::int64_t block_checksum(std::int64_t container, std::int64_t first_ns, std::
   return std::int64_t{crc32c(payload, crc32c(columns))};
 }
 
-// Statements on a table of blocks, but for its name.
 Status SampleHistory::prepare_blocks(Connection& connection) {
   static constexpr std::array kTables = {"block", "medium", "coarse"};
   static_assert(kTables.size() == kTiers);
-  const std::string columns = "first_ns,last_ns,point_count,crc32c,payload";
+  const std::string columns = kBlockColumns;
   for (std::size_t tier = 0; tier < kTiers; ++tier) {
     const std::string table = kTables[tier];
     Blocks& blocks = blocks_[tier];
-    const std::pair<Statement*, std::string> wanted[] = {
-        {&blocks.add, "INSERT INTO " + table + " (container," + columns + ") VALUES (?,?,?,?,?,?)"},
-        {&blocks.read, "SELECT " + columns + " FROM " + table +
-                           " WHERE container = ? AND first_ns <= ? AND last_ns >= ?"
-                           " ORDER BY first_ns, block"},
-        {&blocks.span, row_span_sql(table)},
-        {&blocks.drop, "DELETE FROM " + table + " WHERE block < ?"},
-        {&blocks.list, "SELECT block,first_ns,last_ns FROM " + table + " ORDER BY block LIMIT ?"},
-        {&blocks.containers, "SELECT DISTINCT container FROM " + table + " WHERE block <= ?"},
-        {&blocks.read_prefix, "SELECT " + columns + " FROM " + table +
-                                  " WHERE container = ? AND block <= ? ORDER BY first_ns, block"},
-        {&blocks.last, "SELECT " + columns + " FROM " + table +
-                           " WHERE container = ? ORDER BY first_ns DESC LIMIT 1"},
-    };
-    for (const auto& [statement, sql] : wanted) {
-      Result<Statement> prepared = connection.prepare(sql);
-      if (!prepared) return std::unexpected(prepared.error());
-      *statement = std::move(*prepared);
-    }
+    const Status prepared = connection.prepare_all(
+        {{&blocks.add,
+          "INSERT INTO " + table + " (container," + columns + ") VALUES (?,?,?,?,?,?)"},
+         {&blocks.read, "SELECT " + columns + " FROM " + table +
+                            " WHERE container = ? AND first_ns <= ? AND last_ns >= ?"
+                            " ORDER BY first_ns, block"},
+         {&blocks.span, row_span_sql(table)},
+         {&blocks.drop, "DELETE FROM " + table + " WHERE block < ?"},
+         {&blocks.list,
+          "SELECT block,first_ns,last_ns FROM " + table + " ORDER BY block LIMIT ?"},
+         {&blocks.containers, "SELECT DISTINCT container FROM " + table + " WHERE block <= ?"},
+         {&blocks.read_prefix, "SELECT " + columns + " FROM " + table +
+                                   " WHERE container = ? AND block <= ? ORDER BY first_ns, block"},
+         {&blocks.last, "SELECT " + columns + " FROM " + table +
+                            " WHERE container = ? ORDER BY first_ns DESC LIMIT 1"}});
+    if (!prepared) return prepared;
   }
   return {};
 }
 
 Result<SampleHistory> SampleHistory::prepare(Connection& connection) {
   SampleHistory history;
-  if (Status ready = history.prepare_blocks(connection); !ready)
-    return std::unexpected(ready.error());
-  Result<RecentRing> recent = RecentRing::prepare(connection);
-  if (!recent) return std::unexpected(recent.error());
-  history.recent_ = std::move(*recent);
+  Status ready = history.prepare_blocks(connection);
+  const std::string columns = kBlockColumns;
+  if (ready)
+    ready = connection.prepare_all(
+        {{&history.add_recent_,
+          "INSERT INTO recent (container," + columns + ") VALUES (?,?,?,?,?,?)"},
+         {&history.read_recent_,
+          "SELECT " + columns + " FROM recent WHERE container = ? ORDER BY part"},
+         {&history.drop_recent_, "DELETE FROM recent WHERE container = ?"},
+         {&history.recent_containers_, "SELECT DISTINCT container FROM recent"}});
+  if (!ready) return std::unexpected(ready.error());
   return history;
 }
 
-SampleHistory::Memory SampleHistory::leave() {
-  Memory kept;
-  kept.tails_ = std::exchange(tails_, {});
-  kept.oldest_unflushed_ = oldest_unflushed_;
-  kept.sealed_count_ = std::exchange(sealed_count_, 0);
-  return kept;
-}
-
-void SampleHistory::go_on(Memory kept, const Rows& rows) {
-  for (auto& [container, tail] : kept.tails_) {
-    tail.place = {};
-    tails_[rows.at(container)] = std::move(tail);
-  }
-  oldest_unflushed_ = kept.oldest_unflushed_;
-  sealed_count_ = kept.sealed_count_;
-  left_.reset();
-  overdue_ = !tails_.empty();
-}
-
-bool SampleHistory::has(const Memory& kept, const Rows& rows, const RecentBlock& block) {
-  return std::ranges::any_of(kept.tails_, [&](const auto& entry) {
-    const auto& [container, tail] = entry;
-    const auto same = [&](const BlockWriter& other) {
-      return other.count() > 0 && other.first_ns() == block.first_ns;
-    };
-    return rows.at(container) == block.container &&
-           (same(tail.open) || std::ranges::any_of(tail.sealed, same));
-  });
-}
-
-Status SampleHistory::adopt(Connection& connection, const Memory& kept, const Rows& rows) {
-  damaged_recent_ = 0;  // of an attempt before this one
-  Result<std::vector<RecentBlock>> left = read_recent(connection, damaged_recent_);
-  if (!left) return std::unexpected(left.error());
-  std::erase_if(*left, [&](const RecentBlock& block) { return has(kept, rows, block); });
-  left_ = *std::move(left);
-  overdue_ = true;
-  return store_left();
-}
-
-Status SampleHistory::store_left() {
-  if (!left_) return {};
-  if (Status cleared = recent_.clear(); !cleared) return cleared;
-  for (const RecentBlock& block : *left_)
-    if (Status written = of(Tier::raw).add.run(
-            block.container, block.first_ns, block.last_ns, block.count,
-            block_checksum(block.container, block.first_ns, block.last_ns, block.count,
-                           block.payload),
-            Blob{block.payload});
-        !written)
-      return written;
-  return {};
-}
-
-void SampleHistory::add(std::span<const std::int64_t> containers,
-                        std::span<const HistoryPoint> points) {
-  auto at = tails_.begin();
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    if (at == tails_.end() || at->first != containers[i])
-      at = tails_.try_emplace(containers[i]).first;
-    add(at->second, points[i]);
-    ++at;
-  }
-}
-
-void SampleHistory::add(Tail& tail, const HistoryPoint& point) {
-  if (!tail.open.accepts(point.time)) seal(tail);
-  tail.open.add(point);
-  tail.dirty = true;
+void SampleHistory::add(std::int64_t container, const HistoryPoint& point) {
+  OpenBlocks& blocks = open_[container];
+  if (!blocks.open.accepts(point.time))
+    blocks.full.push_back(std::exchange(blocks.open, BlockWriter()));
+  blocks.open.add(point);
+  ++unflushed_;
   if (!oldest_unflushed_) oldest_unflushed_ = point.time;
 }
 
-void SampleHistory::seal(Tail& tail) {
-  tail.sealed.push_back(std::move(tail.open));
-  tail.open = BlockWriter();
-  tail.place = {};
-  ++sealed_count_;
-}
-
-// An open block that got no point since the last call may be of a container that has ended: it is
-// sealed, so that it can go. More than necessary goes, so that this is not called for each point.
-std::uint64_t SampleHistory::keep_in_memory(WallTime now) {
-  for (auto& [container, tail] : tails_) {
-    if (!tail.dirty && tail.open.count() > 0) seal(tail);
-    tail.dirty = false;
-  }
-  oldest_unflushed_ = now;
-  overdue_ = false;
-  std::uint64_t dropped = 0;
-  if (sealed_count_ >= kMaxSealedBlocks)
-    while (sealed_count_ > kMaxSealedBlocks - kMaxSealedBlocks / 8) dropped += drop_oldest_sealed();
-  return dropped;
-}
-
-std::uint64_t SampleHistory::drop_oldest_sealed() {
-  const auto begin_of = [](const auto& entry) {
-    return entry.second.sealed.empty() ? INT64_MAX : entry.second.sealed.front().first_ns();
-  };
-  const auto oldest = std::ranges::min_element(tails_, {}, begin_of);
-  Tail& tail = oldest->second;
-  const auto points = static_cast<std::uint64_t>(tail.sealed.front().count());
-  tail.sealed.erase(tail.sealed.begin());
-  --sealed_count_;
-  if (tail.sealed.empty() && tail.open.count() == 0) tails_.erase(oldest);
-  return points;
-}
-
 bool SampleHistory::flush_due(WallTime now) const {
-  return overdue_ || sealed_count_ >= kMaxSealedBlocks ||
+  return unflushed_ >= kMaxUnflushedPoints ||
          (oldest_unflushed_ && far_apart(*oldest_unflushed_, now));
 }
 
@@ -182,50 +126,98 @@ Status SampleHistory::write_block(Tier tier, std::int64_t container, const Block
       Blob{block.payload()});
 }
 
-// A container without new points since the last flush has most likely ended: its open block becomes
-// a block and leaves memory. If it comes back it begins a new one.
-Status SampleHistory::store(std::int64_t container, Tail& tail) {
-  for (const BlockWriter& block : tail.sealed)
-    if (Status written = write_block(Tier::raw, container, block); !written) return written;
-  if (tail.dirty)
-    tail.next_place = recent_.add(container, tail.place, tail.open.payload());
-  else if (tail.open.count() > 0)
-    return write_block(Tier::raw, container, tail.open);
+Result<SampleHistory::RecentBlock> SampleHistory::read_recent(std::int64_t container) {
+  RecentBlock block;
+  read_recent_.begin(container);
+  for (;;) {
+    const Result<bool> row = read_recent_.next();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) return block;
+    const std::int64_t first_ns = read_recent_.integer(0), last_ns = read_recent_.integer(1),
+                       count = read_recent_.integer(2);
+    const std::string_view payload = read_recent_.blob(4);
+    if (block_checksum(container, first_ns, last_ns, count, payload) != read_recent_.integer(3)) {
+      block.whole = false;
+      damaged_.emplace(container, first_ns);
+      read_recent_.stop();
+      return block;
+    }
+    block.first_ns = first_ns;
+    block.last_ns = last_ns;
+    block.count += count;
+    block.payload += payload;
+  }
+}
+
+Status SampleHistory::seal(std::int64_t container, const BlockWriter* more) {
+  Result<RecentBlock> block = read_recent(container);
+  if (!block) return std::unexpected(block.error());
+  if (block->whole && more != nullptr) {
+    block->last_ns = more->last_ns();
+    block->count += more->undrained_count();
+    block->payload += more->payload();
+  }
+  if (Status dropped = drop_recent_.run(container); !dropped) return dropped;
+  if (block->count == 0) return {};
+  return of(Tier::raw).add.run(container, block->first_ns, block->last_ns, block->count,
+                               block_checksum(container, block->first_ns, block->last_ns,
+                                              block->count, block->payload),
+                               Blob{block->payload});
+}
+
+// After an open, and after points were dropped: no writer continues the blocks of table recent.
+Status SampleHistory::seal_all() {
+  std::vector<std::int64_t> containers;
+  recent_containers_.begin();
+  for (;;) {
+    const Result<bool> row = recent_containers_.next();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) break;
+    containers.push_back(recent_containers_.integer(0));
+  }
+  for (const std::int64_t container : containers)
+    if (Status sealed = seal(container, nullptr); !sealed) return sealed;
   return {};
 }
 
 Status SampleHistory::flush() {
-  if (Status stored = store_left(); !stored) return stored;
-  recent_.begin();
-  for (const auto& [container, tail] : tails_)
-    if (tail.dirty) recent_.keep(tail.place);
-  for (auto& [container, tail] : tails_)
-    if (Status stored = store(container, tail); !stored) return stored;
-  return recent_.write();
+  if (seal_all_)
+    if (Status sealed = seal_all(); !sealed) return sealed;
+  const auto finish = [this](std::int64_t container, const BlockWriter& block) {
+    return block.drained() ? seal(container, &block) : write_block(Tier::raw, container, block);
+  };
+  for (const auto& [container, blocks] : open_) {
+    for (const BlockWriter& block : blocks.full)
+      if (Status written = finish(container, block); !written) return written;
+    const BlockWriter& open = blocks.open;
+    const Status written =
+        open.undrained_count() == 0
+            ? finish(container, open)  // the container has most likely ended
+            : add_recent_.run(container, open.first_ns(), open.last_ns(), open.undrained_count(),
+                              block_checksum(container, open.first_ns(), open.last_ns(),
+                                             open.undrained_count(), open.payload()),
+                              Blob{open.payload()});
+    if (!written) return written;
+  }
+  return {};
 }
 
 void SampleHistory::flushed() {
-  recent_.written();
-  left_.reset();
-  std::erase_if(tails_, [](const auto& entry) { return !entry.second.dirty; });
-  for (auto& [container, tail] : tails_) {
-    tail.sealed.clear();
-    tail.place = std::exchange(tail.next_place, {});
-    tail.dirty = false;
+  std::erase_if(open_, [](const auto& entry) { return entry.second.open.undrained_count() == 0; });
+  for (auto& [container, blocks] : open_) {
+    blocks.full.clear();
+    blocks.open.drain();
   }
-  sealed_count_ = 0;
   oldest_unflushed_.reset();
-  overdue_ = false;
+  unflushed_ = 0;
+  seal_all_ = false;
 }
 
-void SampleHistory::select(const ContainerRow& container, std::int64_t first_ns,
-                           std::string_view payload, OldestPoints& points) {
-  if (!points.takes(first_ns)) return;
-  Result<std::vector<HistoryPoint>> block = read_block(payload, container.id);
-  if (block)
-    points.add(*std::move(block));
-  else
-    damaged_blocks_.emplace(container.row, 0);  // what is packed in memory has no first time here
+std::uint64_t SampleHistory::drop_unflushed() {
+  open_.clear();
+  oldest_unflushed_.reset();
+  seal_all_ = true;
+  return std::exchange(unflushed_, 0);
 }
 
 std::vector<HistoryPoint> SampleHistory::unpack(const ContainerRow& container,
@@ -235,7 +227,7 @@ std::vector<HistoryPoint> SampleHistory::unpack(const ContainerRow& container,
       row.integer(3))
     if (Result<std::vector<HistoryPoint>> points = read_block(payload, container.id))
       return *std::move(points);
-  damaged_blocks_.emplace(container.row, row.integer(0));
+  damaged_.emplace(container.row, row.integer(0));
   return {};
 }
 
@@ -254,25 +246,37 @@ Status SampleHistory::read_tier(Tier tier, const ContainerRow& container, WallTi
   return {};
 }
 
+void SampleHistory::read_payload(const ContainerRow& container, std::int64_t first_ns,
+                                 std::string_view payload, OldestPoints& points) {
+  if (payload.empty() || !points.takes(first_ns)) return;
+  if (Result<std::vector<HistoryPoint>> block = read_block(payload, container.id))
+    points.add(*std::move(block));
+  else
+    damaged_.emplace(container.row, first_ns);
+}
+
 Result<std::vector<HistoryPoint>> SampleHistory::read(const ContainerRow& container, WallTime from,
                                                       WallTime until, int limit) {
   OldestPoints points(from, until, limit);
   for (const Tier tier : {Tier::coarse, Tier::medium, Tier::raw})
     if (Status done = read_tier(tier, container, from, until, points); !done)
       return std::unexpected(done.error());
-  if (left_)
-    for (const RecentBlock& block : *left_)
-      if (block.container == container.row)
-        select(container, block.first_ns, block.payload, points);
-  // What table recent holds is in memory, too.
-  if (const auto found = tails_.find(container.row); found != tails_.end()) {
-    const Tail& tail = found->second;
-    for (const BlockWriter& block : tail.sealed)
-      select(container, block.first_ns(), block.payload(), points);
-    if (tail.open.count() > 0)
-      select(container, tail.open.first_ns(), tail.open.payload(), points);
+  Result<RecentBlock> recent = read_recent(container.row);
+  if (!recent) return std::unexpected(recent.error());
+  std::vector<const BlockWriter*> unstored;
+  if (const auto found = open_.find(container.row); found != open_.end()) {
+    for (const BlockWriter& block : found->second.full) unstored.push_back(&block);
+    unstored.push_back(&found->second.open);
   }
-  return points.take();
+  // Only the first can continue the block in table recent.
+  if (!unstored.empty() && unstored.front()->drained()) {
+    if (recent->whole) recent->payload += unstored.front()->payload();
+    unstored.erase(unstored.begin());
+  }
+  read_payload(container, recent->first_ns, recent->payload, points);
+  for (const BlockWriter* block : unstored)
+    read_payload(container, block->first_ns(), block->payload(), points);
+  return points.drain();
 }
 
 Result<std::int64_t> SampleHistory::block_count(Tier tier) {
@@ -291,15 +295,8 @@ Result<std::int64_t> SampleHistory::drop_oldest(Tier tier, std::int64_t count) {
   return dropped;
 }
 
-Result<std::int64_t> SampleHistory::drop_oldest(std::int64_t count) {
-  for (const Tier tier : {Tier::coarse, Tier::medium, Tier::raw})
-    if (const Result<std::int64_t> dropped = drop_oldest(tier, count); !dropped || *dropped > 0)
-      return dropped;
-  return 0;
-}
-
-// Blocks whose times are ahead of the clock have no age: they stay, with what came after them,
-// until the clock is past them or the cap is near.
+// Blocks whose times are ahead of the clock stay, with all later blocks, until the clock has passed
+// them or the file is near its cap.
 Result<std::int64_t> SampleHistory::retire(Tier tier, const Retention& retention, WallTime now) {
   const std::array ages = {retention.raw_for, retention.medium_for, retention.coarse_for};
   const std::array steps = {retention.medium_step, retention.coarse_step, std::chrono::seconds(0)};
@@ -354,7 +351,7 @@ Result<std::optional<HistoryPoint>> SampleHistory::last_point(Tier tier, std::in
   return point;
 }
 
-// Usage is counted from the last point of the next tier, which is the one before the first here.
+// CPU use is counted from the last point of the next tier, which precedes the first point here.
 Status SampleHistory::thin_container(Tier tier, std::int64_t container, std::int64_t last_block,
                                      std::chrono::seconds step) {
   const Tier next = tier == Tier::raw ? Tier::medium : Tier::coarse;

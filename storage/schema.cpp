@@ -1,15 +1,14 @@
 #include "storage/schema.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/text.h"
 
 namespace cgphase {
 namespace {
 
-// Names and labels are stored as escape_name() prints them, so that a terminal may show them.
-constexpr const char* kVersion1 = R"sql(
+// Names and labels are stored as escape_name() prints them, so that a terminal may print them.
+constexpr const char* kTables = R"sql(
 CREATE TABLE container (
   container INTEGER PRIMARY KEY,
   boot_id TEXT NOT NULL, device INTEGER NOT NULL, inode INTEGER NOT NULL,
@@ -19,32 +18,6 @@ CREATE TABLE container (
   first_seen_ns INTEGER NOT NULL,
   UNIQUE (boot_id, device, inode));
 
-CREATE TABLE block (
-  block INTEGER PRIMARY KEY,
-  container INTEGER NOT NULL, first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL,
-  point_count INTEGER NOT NULL, crc32c INTEGER NOT NULL, payload BLOB NOT NULL);
-CREATE INDEX block_time ON block (container, first_ns, last_ns);
-
-CREATE TABLE tail (
-  container INTEGER PRIMARY KEY,
-  first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL,
-  point_count INTEGER NOT NULL, crc32c INTEGER NOT NULL, payload BLOB NOT NULL);
-
-CREATE TABLE decision (
-  decision INTEGER PRIMARY KEY,
-  container INTEGER NOT NULL, time_ns INTEGER NOT NULL,
-  decision_id INTEGER NOT NULL, monotonic_ns INTEGER NOT NULL,
-  resource TEXT NOT NULL, direction TEXT NOT NULL, reason TEXT NOT NULL, verdict TEXT NOT NULL,
-  phase_state TEXT NOT NULL, phase_index INTEGER NOT NULL,
-  phase_distance REAL, phase_margin REAL,
-  usage REAL, statistic REAL, sample_count REAL,
-  old_cpu_max TEXT, old_cpu_max_burst INTEGER, old_cpu_weight INTEGER,
-  old_memory_max TEXT, old_memory_high TEXT, old_memory_low TEXT, old_memory_min TEXT,
-  new_cpu_max TEXT, new_cpu_max_burst INTEGER, new_cpu_weight INTEGER,
-  new_memory_max TEXT, new_memory_high TEXT, new_memory_low TEXT, new_memory_min TEXT);
-CREATE INDEX decision_time ON decision (time_ns);
-CREATE INDEX decision_container ON decision (container, time_ns);
-
 CREATE TABLE outcome (
   outcome INTEGER PRIMARY KEY,
   container INTEGER NOT NULL, time_ns INTEGER NOT NULL,
@@ -52,35 +25,19 @@ CREATE TABLE outcome (
   kind TEXT NOT NULL, detail TEXT NOT NULL);
 CREATE INDEX outcome_time ON outcome (time_ns);
 CREATE INDEX outcome_container ON outcome (container, time_ns);
+CREATE INDEX outcome_decision ON outcome (decision_id);
 
 CREATE TABLE learned (
   saved INTEGER PRIMARY KEY,
   image TEXT NOT NULL UNIQUE, crc32c INTEGER NOT NULL, json TEXT NOT NULL);
 )sql";
 
-// As in `outcome`: text as escape_name() prints it. NULL where no writer is known.
-constexpr const char* kVersion2 = "ALTER TABLE decision ADD COLUMN writer TEXT";
+constexpr const char* kBlockColumnsSql = R"sql(
+  container INTEGER NOT NULL, first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL,
+  point_count INTEGER NOT NULL, crc32c INTEGER NOT NULL, payload BLOB NOT NULL);
+)sql";
 
-// What was decided and not written has a table of its own, so that much of it does not push out
-// what was written; and each decision keeps the numbers that the rails knew.
-constexpr const char* kVersion3 = R"sql(
-ALTER TABLE decision ADD COLUMN fact_cpu_cores REAL;
-ALTER TABLE decision ADD COLUMN fact_memory_need_bytes REAL;
-ALTER TABLE decision ADD COLUMN fact_memory_peak_need_bytes REAL;
-ALTER TABLE decision ADD COLUMN fact_memory_current_bytes REAL;
-ALTER TABLE decision ADD COLUMN fact_memory_growth_bytes_per_sec REAL;
-ALTER TABLE decision ADD COLUMN fact_cpu_some_avg10 REAL;
-ALTER TABLE decision ADD COLUMN fact_memory_some_avg10 REAL;
-ALTER TABLE decision ADD COLUMN fact_memory_full_avg10 REAL;
-ALTER TABLE decision ADD COLUMN fact_io_some_avg10 REAL;
-ALTER TABLE decision ADD COLUMN fact_throttled_ratio REAL;
-ALTER TABLE decision ADD COLUMN fact_refaults_per_sec REAL;
-ALTER TABLE decision ADD COLUMN fact_major_faults_per_sec REAL;
-ALTER TABLE decision ADD COLUMN fact_floor REAL;
-ALTER TABLE decision ADD COLUMN fact_earlier_runs REAL;
-
-CREATE TABLE refusal (
-  refusal INTEGER PRIMARY KEY,
+constexpr const char* kDecisionColumns = R"sql(
   container INTEGER NOT NULL, time_ns INTEGER NOT NULL,
   decision_id INTEGER NOT NULL, monotonic_ns INTEGER NOT NULL,
   resource TEXT NOT NULL, direction TEXT NOT NULL, reason TEXT NOT NULL, verdict TEXT NOT NULL,
@@ -97,54 +54,38 @@ CREATE TABLE refusal (
   fact_memory_some_avg10 REAL, fact_memory_full_avg10 REAL, fact_io_some_avg10 REAL,
   fact_throttled_ratio REAL, fact_refaults_per_sec REAL, fact_major_faults_per_sec REAL,
   fact_floor REAL, fact_earlier_runs REAL);
-CREATE INDEX refusal_time ON refusal (time_ns);
-CREATE INDEX refusal_container ON refusal (container, time_ns);
-INSERT INTO refusal SELECT * FROM decision WHERE verdict <> 'allowed' ORDER BY decision;
-DELETE FROM decision WHERE verdict <> 'allowed';
-
-CREATE INDEX outcome_decision ON outcome (decision_id);
 )sql";
 
-// Blocks of older points that stand for several each (storage/thinning.h); as table block is.
-constexpr const char* kVersion4 = R"sql(
-CREATE TABLE medium (
-  block INTEGER PRIMARY KEY,
-  container INTEGER NOT NULL, first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL,
-  point_count INTEGER NOT NULL, crc32c INTEGER NOT NULL, payload BLOB NOT NULL);
-CREATE INDEX medium_time ON medium (container, first_ns, last_ns);
+std::string schema_sql() {
+  std::string sql = kTables;
+  sql += std::string("CREATE TABLE recent (part INTEGER PRIMARY KEY,") + kBlockColumnsSql +
+         "CREATE INDEX recent_container ON recent (container, part);";
+  for (const std::string table : {"block", "medium", "coarse"})
+    sql += "CREATE TABLE " + table + " (block INTEGER PRIMARY KEY," + kBlockColumnsSql +
+           "CREATE INDEX " + table + "_time ON " + table + " (container, first_ns, last_ns);";
+  // Refusals have their own table, so that many of them do not displace applied decisions.
+  for (const std::string table : {"decision", "refusal"})
+    sql += "CREATE TABLE " + table + " (" + table + " INTEGER PRIMARY KEY," + kDecisionColumns +
+           "CREATE INDEX " + table + "_time ON " + table + " (time_ns); CREATE INDEX " + table +
+           "_container ON " + table + " (container, time_ns);";
+  return sql + "PRAGMA application_id=" + std::to_string(kApplicationId) +
+         "; PRAGMA user_version=" + std::to_string(kSchema);
+}
 
-CREATE TABLE coarse (
-  block INTEGER PRIMARY KEY,
-  container INTEGER NOT NULL, first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL,
-  point_count INTEGER NOT NULL, crc32c INTEGER NOT NULL, payload BLOB NOT NULL);
-CREATE INDEX coarse_time ON coarse (container, first_ns, last_ns);
-)sql";
-
-// Open blocks are no longer written anew with each flush (storage/recent_ring.h).
-constexpr const char* kVersion5 = R"sql(
-INSERT INTO block (container,first_ns,last_ns,point_count,crc32c,payload)
-  SELECT container,first_ns,last_ns,point_count,crc32c,payload FROM tail ORDER BY first_ns;
-DROP TABLE tail;
-CREATE TABLE recent (slot INTEGER PRIMARY KEY, page BLOB NOT NULL);
-)sql";
-
-constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5};
-
-// What is written is hardly read again: a flush of hundreds of containers has room. The default of
-// 2 MB would fill up with the pages of blocks, and stay in memory.
+// Stored data is rarely read again, so the cache needs room for one flush only. SQLite's default of
+// 2 MB would fill up with pages of blocks.
 constexpr int kCacheKib = 512;
 
-// Changes nothing in a file that is there: auto_vacuum would write to one that has it, and a number
-// of ours over somebody else's. EXCLUSIVE comes before all that reads the file: the write-ahead
-// log's index then lies in this process' memory, not in a -shm file, and no second connection can
-// ever take part. INCREMENTAL lets the file shrink when the cap does. FAST: distributions build
-// SQLite so that it writes zeros over all that is deleted, a fifth of what is written at the cap;
-// what nothing else has to be written for stays as it was.
+// EXCLUSIVE comes before everything that reads the file. The index of the -wal is then in memory,
+// not in a -shm file, and no second connection can open the file. INCREMENTAL lets a lowered cap
+// shrink the file. FAST: distributions build SQLite so that it overwrites deleted data with zeros,
+// which is a fifth of all writes at the cap.
 Status set_session(Connection& connection) {
   if (Status first = connection.execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA page_size=" +
                                         std::to_string(kPageSizeBytes));
       !first)
     return first;
+  // auto_vacuum would write to another program's database.
   const Result<std::int64_t> pages = connection.integer("PRAGMA page_count");
   if (!pages) return std::unexpected(pages.error());
   return connection.execute(
@@ -156,26 +97,32 @@ Status set_session(Connection& connection) {
 
 Status set_bounds(Connection& connection, const PageBudget& budget) {
   return connection.execute(
-      "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
-      "PRAGMA wal_autocheckpoint=" +
+      "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=" +
       std::to_string(budget.checkpoint_pages) +
-      "; PRAGMA journal_size_limit=" + std::to_string(budget.wal_bytes));
+      "; PRAGMA journal_size_limit=" + std::to_string(budget.wal_bytes) +
+      "; PRAGMA max_page_count=" + std::to_string(budget.file_pages));
 }
 
-// Last: a file at its cap has to grow for a moment when its schema is renewed.
-Status set_cap(Connection& connection, const PageBudget& budget) {
-  return connection.execute("PRAGMA max_page_count=" + std::to_string(budget.file_pages));
-}
-
-// Somebody else's database is neither ours to write nor ours to move away.
+// Another program's database is neither written nor moved.
 Status check_owner(Connection& connection, const std::string& name) {
   const Result<std::int64_t> owner = connection.integer("PRAGMA application_id");
   if (!owner) return std::unexpected(owner.error());
+  if (*owner == kApplicationId) return check_schema(connection, name);
   const Result<std::int64_t> tables = connection.integer("SELECT count(*) FROM sqlite_schema");
   if (!tables) return std::unexpected(tables.error());
-  if (*owner == kApplicationId || (*owner == 0 && *tables == 0)) return {};
+  if (*owner == 0 && *tables == 0) return {};
   return failure(ErrorKind::invalid,
-                 name + ": a database, but not one of cgphase; it was left as it is: move it away");
+                 name + ": a database, but not one of cgphase; it is unchanged: move it away");
+}
+
+Status create_tables(Connection& connection) {
+  const Result<std::int64_t> version = connection.integer("PRAGMA user_version");
+  if (!version) return std::unexpected(version.error());
+  if (*version == kSchema) return {};
+  Result<Transaction> transaction = Transaction::begin(connection);
+  if (!transaction) return std::unexpected(transaction.error());
+  if (Status created = connection.execute(schema_sql()); !created) return created;
+  return transaction->commit();
 }
 
 }  // namespace
@@ -191,29 +138,18 @@ PageBudget page_budget(Bytes cap) {
   return budget;
 }
 
-std::span<const char* const> schema_steps() { return kSteps; }
-
-Status migrate(Connection& connection, const std::string& name,
-               std::span<const char* const> steps) {
+Status check_schema(Connection& connection, const std::string& name) {
   const Result<std::int64_t> version = connection.integer("PRAGMA user_version");
   if (!version) return std::unexpected(version.error());
-  const auto newest = static_cast<std::int64_t>(steps.size());
-  if (*version == newest) return {};
-  if (*version > newest || *version < 0)
-    return failure(ErrorKind::unsupported,
-                   name + ": schema " + std::to_string(*version) + " is newer than " +
-                       std::to_string(newest) +
-                       ", the newest that this version of cgphase knows; " +
-                       "it was left as it is: install the newer version or name another state_dir");
-  Result<Transaction> transaction = Transaction::begin(connection);
-  if (!transaction) return std::unexpected(transaction.error());
-  for (auto step = *version; step < newest; ++step)
-    if (Status done = connection.execute(steps[static_cast<std::size_t>(step)]); !done) return done;
-  if (Status done = connection.execute("PRAGMA application_id=" + std::to_string(kApplicationId) +
-                                       "; PRAGMA user_version=" + std::to_string(newest));
-      !done)
-    return done;
-  return transaction->commit();
+  if (*version == kSchema) return {};
+  const std::string text = name + ": schema " + std::to_string(*version) + " is ";
+  connection.fault().outdated = *version >= 0 && *version < kSchema;
+  if (connection.fault().outdated)
+    return failure(ErrorKind::unsupported, text + "older than " + std::to_string(kSchema));
+  return failure(ErrorKind::unsupported,
+                 text + "newer than " + std::to_string(kSchema) +
+                     ", the newest that this version of cgphase knows; the file is unchanged: "
+                     "install the newer version or name another state_dir");
 }
 
 Status prepare_database(Connection& connection, const std::string& name, const PageBudget& budget) {
@@ -226,8 +162,7 @@ Status prepare_database(Connection& connection, const std::string& name, const P
   }
   if (Status ours = check_owner(connection, name); !ours) return ours;
   if (Status set = set_bounds(connection, budget); !set) return set;
-  if (Status migrated = migrate(connection, name, schema_steps()); !migrated) return migrated;
-  return set_cap(connection, budget);
+  return create_tables(connection);
 }
 
 }  // namespace cgphase

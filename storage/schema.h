@@ -1,9 +1,7 @@
-// What a database of ours looks like, and how an older one becomes a newer one
-// (docs/internals/storage.md).
+// The tables of the database, and the settings of its connection (docs/internals/storage.md).
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 
 #include "base/units.h"
@@ -12,10 +10,11 @@
 namespace cgphase {
 
 inline constexpr std::int64_t kApplicationId = 0x63677068;  // "cgph"
+inline constexpr std::int64_t kSchema = 6;                  // PRAGMA user_version
 inline constexpr std::int64_t kPageSizeBytes = kPageBytes;
 inline constexpr Bytes kMinimumCap{512 * 1024};
 
-// How a cap is shared between the database file and its -wal file, in pages.
+// The shares of the database file and its -wal file in the cap.
 struct PageBudget {
   std::int64_t file_pages = 0;
   std::int64_t checkpoint_pages = 0;
@@ -23,15 +22,12 @@ struct PageBudget {
 };
 PageBudget page_budget(Bytes cap);
 
-// Locks the file, sets everything that SQLite forgets when it closes, and brings the schema up to
-// date. Errors: invalid (another process has it open, or it is not ours), unsupported (a newer
-// schema), io; a corrupt file is in connection.fault().
+// Locks the file, sets what SQLite forgets at close, and creates the tables of an empty file.
+// Errors: invalid (another process has it open, or another program made it), unsupported (another
+// schema), io. connection.fault() reports a corrupt or outdated file.
 Status prepare_database(Connection& connection, const std::string& name, const PageBudget& budget);
 
-// The statements that lead from version k to k + 1, k = 0, 1, ...; version 0 is an empty file.
-std::span<const char* const> schema_steps();
-
-// Runs the steps that are missing, all or none.
-Status migrate(Connection& connection, const std::string& name, std::span<const char* const> steps);
+// Error: unsupported (not kSchema); connection.fault() reports an outdated file.
+Status check_schema(Connection& connection, const std::string& name);
 
 }  // namespace cgphase

@@ -1,4 +1,4 @@
-// A database of plain tables that any SQL client reads: what `cgphase export` writes
+// The database that `cgphase export` writes: plain tables for any SQL client
 // (docs/internals/storage.md, "Export").
 #pragma once
 
@@ -13,24 +13,24 @@
 
 namespace cgphase {
 
-// Owned and used by one thread. Its file is whole after finish() and worthless before: whoever
-// makes one gives it its name afterwards.
+// Owned and used by one thread. Its file is complete after finish() only, so the caller renames it
+// into place afterwards.
 class Snapshot {
  public:
-  // In a new file. Errors: denied, io.
+  // Creates a new file. Errors: denied, io.
   static Result<Snapshot> create(const std::string& path);
   Snapshot(Snapshot&&) noexcept;
   Snapshot& operator=(Snapshot&&) noexcept;
   ~Snapshot();
 
-  // Makes a table; the first column of one with `numbered` is the number of its rows. Errors:
-  // invalid (a name that is no plain word, a type that SQLite's are not, too many columns), io.
+  // Creates a table. With `numbered`, the first column is the row number. Errors: invalid (a name
+  // that is not a plain word, a type that SQLite does not have, too many columns), io.
   Status add_table(const std::string& name, std::span<const TableColumn> columns, bool numbered);
-  // Appends to a table that was made; a row of too many or too few values is invalid.
+  // Appends a row. Error: invalid (unknown table, wrong number of values), io.
   Status add_row(const std::string& table, std::span<const SqlValue> values);
-  // Before finish(): makes finding by these columns quick.
+  // Precondition: before finish().
   Status add_index(const std::string& table, const std::string& columns);
-  // Everything is in the file, which is closed. Nothing may be added any more.
+  // Writes and closes the file. Nothing may be added afterwards.
   Status finish();
 
  private:

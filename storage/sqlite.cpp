@@ -43,14 +43,14 @@ std::unexpected<Error> sql_failure(sqlite3* connection, SqlFault& fault) {
   const char* file = sqlite3_db_filename(connection, "main");
   std::string text = file != nullptr && *file != '\0' ? escape_name(file) : "history in memory";
   text += std::string(": ") + sqlite3_errmsg(connection) + " (" + code_word(code);
-  // The kernel's word says more than SQLite's "disk I/O error".
+  // The errno word is more exact than SQLite's "disk I/O error".
   const int system_error = sqlite3_system_errno(connection);
   if (code == SQLITE_IOERR && system_error != 0) text += ", " + errno_word(system_error);
   return failure(kind_of_code(code), text + ")");
 }
 
-// SQLite would make the file readable for everybody. An existing file is not opened here: closing
-// a descriptor of it would drop the locks that this process may hold on it.
+// SQLite would create a world-readable file. An existing file is not opened here: closing its
+// descriptor would release the POSIX locks of this process.
 Status create_private(const std::string& path) {
   const Result<Fd> fd = open_path(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0640);
   if (fd) return {};
@@ -147,8 +147,8 @@ void Statement::bind(int index, double value) {
   CHECK_INVARIANT(sqlite3_bind_double(statement_.get(), index, value) == SQLITE_OK);
 }
 
-// A value that SQLite refuses (too big, out of memory) leaves NULL, which the NOT NULL columns of
-// the schema then turn into an error of the step.
+// A value that SQLite refuses (too big, out of memory) leaves NULL. The NOT NULL columns of the
+// schema turn it into an error of the step.
 void Statement::bind(int index, std::string_view text) {
   sqlite3_bind_text64(statement_.get(), index, text.data() != nullptr ? text.data() : "",
                       text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
@@ -173,7 +173,7 @@ Result<Connection> Connection::open(const std::string& path) {
   if (raw == nullptr) return failure(ErrorKind::io, escape_name(path) + ": out of memory");
   if (code != SQLITE_OK) return sql_failure(raw, *connection.fault_);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  // SQLite opens a write-protected file for reading without a word.
+  // SQLite opens a write-protected file for reading without an error.
   if (sqlite3_db_readonly(raw, "main") == 1)
     return failure(ErrorKind::denied, escape_name(path) + ": not writable");
   return connection;
@@ -181,7 +181,7 @@ Result<Connection> Connection::open(const std::string& path) {
 
 namespace {
 
-// A path as SQLite's URIs want it.
+// The path escaped for a SQLite URI.
 std::string uri_of(const std::string& path, const char* query) {
   std::string uri = "file:";
   for (const char c : path) {
@@ -241,6 +241,16 @@ Result<Statement> Connection::prepare(std::string_view sql) {
   return statement;
 }
 
+Status Connection::prepare_all(
+    const std::vector<std::pair<Statement*, std::string>>& statements) {
+  for (const auto& [statement, sql] : statements) {
+    Result<Statement> prepared = prepare(sql);
+    if (!prepared) return std::unexpected(prepared.error());
+    *statement = std::move(*prepared);
+  }
+  return {};
+}
+
 Result<std::int64_t> Connection::integer(std::string_view sql) {
   Result<Statement> statement = prepare(sql);
   if (!statement) return std::unexpected(statement.error());
@@ -276,8 +286,8 @@ Result<Transaction> Transaction::begin(Connection& connection) {
 }
 
 Transaction::~Transaction() {
-  // Some errors (a full disk among them) have rolled back already. A ROLLBACK that fails leaves
-  // nothing to be done: the next BEGIN says so.
+  // Some errors, such as a full disk, have rolled back already. If a ROLLBACK fails, the next BEGIN
+  // reports it.
   if (connection_ != nullptr && connection_->in_transaction())
     static_cast<void>(connection_->execute("ROLLBACK"));
 }

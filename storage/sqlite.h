@@ -1,5 +1,5 @@
-// SQLite as this folder uses it: a connection, prepared statements and a transaction that ends.
-// All of it belongs to the thread that owns the Store.
+// SQLite as this folder uses it: connection, prepared statements, transaction. All objects belong
+// to the thread that owns the Store.
 #pragma once
 
 #include <sqlite3.h>
@@ -12,20 +12,22 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "storage/table_page.h"
 
 namespace cgphase {
 
-// The primary result code of the first failure since it was last cleared; the Error of a call tells
-// people, this tells the Store what to do about it.
+// The primary result code of the first failure since it was cleared. The Error of a call is for
+// people; the Store decides by this.
 struct SqlFault {
   int code = SQLITE_OK;
+  bool outdated = false;  // the file has an older schema
   bool corrupt() const { return code == SQLITE_CORRUPT || code == SQLITE_NOTADB; }
   bool full() const { return code == SQLITE_FULL; }
   bool busy() const { return code == SQLITE_BUSY || code == SQLITE_LOCKED; }
-  // The file system answers no more, or lets nothing be written any more.
+  // The file system fails, or became read-only.
   bool lost() const { return code == SQLITE_IOERR || code == SQLITE_READONLY; }
 };
 
@@ -33,26 +35,25 @@ struct Blob {
   std::string_view bytes;
 };
 
-// Its integers are signed; those above 2^63 - 1 come back by std::bit_cast.
+// SQLite's integers are signed; std::bit_cast returns those above 2^63 - 1.
 inline std::int64_t as_signed(std::uint64_t value) { return std::bit_cast<std::int64_t>(value); }
 template <class Time>  // MonotonicTime or WallTime
 std::int64_t ns_of(Time time) {
   return time.time_since_epoch().count();
 }
 
-// One prepared statement. Either run() it, or begin() and then next() until it says false.
+// One prepared statement. Either run() it, or begin() and then next() until it returns false.
 class Statement {
  public:
   Statement() = default;
 
-  // Binds all parameters in order and steps to the end; rows are thrown away.
+  // Binds all parameters in order and steps to the end, ignoring rows.
   template <class... Values>
   Status run(const Values&... values) {
     begin(values...);
     return finish();
   }
 
-  // The same for as many as there are.
   Status run_values(std::span<const SqlValue> values);
 
   template <class... Values>
@@ -61,23 +62,23 @@ class Statement {
     int index = 0;
     (bind(++index, values), ...);
   }
-  // True when a row is there; after false or an error the statement is reset.
+  // True if there is a row. After false or an error the statement is reset.
   Result<bool> next();
-  // Ends a begin() whose rows are not all wanted.
+  // Ends a begin() before its last row.
   void stop() { sqlite3_reset(statement_.get()); }
 
-  // Columns of the row, counted from 0. A text or blob is valid until the next call.
+  // Columns of the row, from 0. A text or blob is valid until the next call.
   bool is_null(int column) const;
   std::int64_t integer(int column) const;
   double real(int column) const;
   std::string_view text(int column) const;
   std::string_view blob(int column) const;
-  // Whatever it is; a blob as its text.
+  // Any type; a blob as its text.
   SqlValue value(int column) const;
 
   int column_count() const { return sqlite3_column_count(statement_.get()); }
   std::string_view column_name(int column) const;
-  // As the schema declares it; empty where it does not.
+  // As the schema declares it, or empty.
   std::string_view column_type(int column) const;
 
  private:
@@ -107,22 +108,21 @@ class Statement {
 // One connection to one file, or to ":memory:".
 class Connection {
  public:
-  // Makes the file with mode 0640 where there is none. Errors: denied, not_found (no such
-  // directory), io.
+  // Creates a missing file with mode 0640. Errors: denied, not_found (no such directory), io.
   static Result<Connection> open(const std::string& path);
-  // For reading only: nothing is written to `path` or beside it. Without a -wal file there are no
-  // locks either: the caller sees to it that nobody writes. With one it is locked against all
-  // others and must be writable; SQLite asks for no less.
+  // Opens a file for reading; writes nothing to it or next to it. Without a -wal file SQLite takes
+  // no locks, so the caller must. With one SQLite locks the file, which must be writable.
   static Result<Connection> open_unchanged(const std::string& path, bool has_log);
 
   Status execute(const std::string& sql);
   Result<Statement> prepare(std::string_view sql);
+  Status prepare_all(const std::vector<std::pair<Statement*, std::string>>& statements);
   // The first column of the first row.
   Result<std::int64_t> integer(std::string_view sql);
 
   SqlFault& fault() { return *fault_; }
   bool in_transaction() const { return sqlite3_get_autocommit(connection_.get()) == 0; }
-  // Closing then leaves the -wal file as it is, as one does with a corrupt database.
+  // Closing then leaves the -wal file unchanged.
   void keep_wal_on_close();
 
  private:
@@ -133,18 +133,18 @@ class Connection {
   std::unique_ptr<sqlite3, Close> connection_;
 };
 
-// The lowest and highest row id of a table; none where `last` is below `first`. Of one whose rows
-// only ever go from the front they tell how many there are, or at most.
+// The lowest and highest row id of a table. An empty table has `last` below `first`. count() is
+// exact if rows are deleted from the front only.
 struct RowSpan {
   std::int64_t first = 1, last = 0;
   std::int64_t count() const { return last - first + 1; }
 };
-// Finds both at the ends of the b-tree: of a query for two aggregates SQLite reads each row.
+// Reads both ends of the b-tree. SQLite would read every row for a query with two aggregates.
 std::string row_span_sql(std::string_view table);
 // `statement`: prepared from row_span_sql().
 Result<RowSpan> read_row_span(Statement& statement);
 
-// BEGIN IMMEDIATE ... COMMIT; rolled back when it goes out of scope without commit().
+// BEGIN IMMEDIATE ... COMMIT. Without commit() the destructor rolls back.
 class Transaction {
  public:
   static Result<Transaction> begin(Connection& connection);

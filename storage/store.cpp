@@ -1,47 +1,65 @@
 #include "storage/store.h"
 
-#include <sys/statvfs.h>
-
 #include <algorithm>
-#include <array>
-#include <chrono>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/check.h"
+#include "base/text.h"
 #include "storage/database_files.h"
-#include "storage/store_impl.h"
+#include "storage/open_file.h"
 
 namespace cgphase {
 namespace {
 
-constexpr int kRetentionPercent = 90;       // of the cap's pages in use: the oldest must go
-constexpr std::int64_t kLargestStep = 256;  // blocks, or rows of the journal, per deletion
-constexpr std::chrono::hours kForgetAfter{1};
-constexpr std::chrono::minutes kClockJump{5};  // more from one tick to the next is one
-constexpr std::chrono::hours kSteadyFor{1};    // without one, before ages are believed
-constexpr std::uint64_t kReserveShare = 64;    // of the cap, for decisions when the disk is full
+constexpr int kFailuresToDetach = 10;  // I/O errors in a row
 
 }  // namespace
 
 std::string sqlite_release() { return std::string("SQLite ") + sqlite3_libversion(); }
 
-Store::Impl::Impl(Options options)
-    : options_(std::move(options)),
-      budget_(page_budget(options_.cap)),
-      space_(options_.path, options_.min_free, Bytes{options_.cap.value / kReserveShare}) {}
+class Store::Impl {
+ public:
+  explicit Impl(Options options) : options_(std::move(options)) {}
 
-Status Store::Impl::open_parts(Connection& connection) {
-  if (Status ready = prepare_database(connection, escape_name(options_.path), budget_); !ready)
-    return ready;
-  Result<Catalog> catalog = Catalog::prepare(connection, options_.boot_id);
-  if (!catalog) return std::unexpected(catalog.error());
-  Result<Journal> journal = Journal::prepare(connection);
-  if (!journal) return std::unexpected(journal.error());
-  Result<SampleHistory> history = SampleHistory::prepare(connection);
-  if (!history) return std::unexpected(history.error());
-  file_ = std::make_unique<OpenFile>(std::move(connection), std::move(*catalog),
-                                     std::move(*journal), std::move(*history));
+  Status open();
+  Status open_for_reading();
+  // Runs `work` on the open file. If it finds the file corrupt, a new file begins.
+  template <class Work>
+  auto with_file(Work work) -> decltype(work(std::declval<OpenFile&>()));
+  std::uint64_t size_bytes() const;
+  std::uint64_t damaged_count() const {
+    return damaged_before_ + (file_ ? file_->damaged_count() : 0);
+  }
+  std::uint64_t dropped_samples() const {
+    return dropped_before_ + (file_ ? file_->dropped_samples() : 0);
+  }
+
+  bool read_only_ = false;
+  bool detached_ = false;
+  std::uint64_t reopen_count_ = 0;
+  std::optional<std::string> quarantined_, degraded_;
+
+ private:
+  Status take_over(Connection& connection);
+  Status open_file();
+  Status open_or_replace();
+  Status reopen();
+  void detach();
+  Status replace(const std::string& reason);
+
+  const Options options_;
+  Fd lock_;  // of a file that is read without a -wal
+  std::unique_ptr<OpenFile> file_;  // null while detached
+  SqlFault open_fault_;
+  bool ends_open_ = false;  // decisions of earlier runs get their end at the next open
+  std::uint64_t damaged_before_ = 0, dropped_before_ = 0;  // in files that were closed
+};
+
+Status Store::Impl::take_over(Connection& connection) {
+  Result<std::unique_ptr<OpenFile>> file = OpenFile::prepare(options_, connection);
+  if (!file) return std::unexpected(file.error());
+  file_ = *std::move(file);
   return {};
 }
 
@@ -49,63 +67,56 @@ Status Store::Impl::open_file() {
   open_fault_ = {};
   Result<Connection> connection = Connection::open(options_.path);
   if (!connection) return std::unexpected(connection.error());
-  Status opened = open_parts(*connection);
-  if (opened) opened = take_up(*file_);
+  Status opened = prepare_database(*connection, escape_name(options_.path),
+                                   page_budget(options_.cap));
+  if (opened) opened = take_over(*connection);
+  detached_ = detached_ && !opened;
   if (opened) return {};
-  Connection& failed = file_ ? file_->connection : *connection;
-  open_fault_ = failed.fault();
-  if (open_fault_.corrupt()) failed.keep_wal_on_close();
-  file_.reset();
+  open_fault_ = connection->fault();
+  if (open_fault_.corrupt()) connection->keep_wal_on_close();
   return opened;
 }
 
-// What memory kept of a file that was let go comes back to containers that may have other rows now,
-// if what was written last was lost. On a full disk a file of which memory kept nothing is taken as
-// it is: its open blocks wait where they are for the flush that finds room.
-Status Store::Impl::take_up(OpenFile& file) {
-  RowMap found;
-  SampleHistory::Rows rows;
-  const Status adopted = write_at_all_costs(file, [&]() -> Status {
-    for (const auto& [id, row] : rows_) {
-      const Result<std::int64_t> now = file.catalog.find_or_add(id, newest_);
-      if (!now) return std::unexpected(now.error());
-      found[id] = rows[row] = *now;
-    }
-    return file.history.adopt(file.connection, kept_, rows);
-  });
-  if (adopted) {
-    file.history.go_on(std::exchange(kept_, {}), rows);
-  } else {
-    if (!rows_.empty() || !file.connection.fault().full()) return adopted;
-    file.connection.fault() = {};
-    space_.found_full();
+Status Store::Impl::open_or_replace() {
+  const Status opened = open_file();
+  if (!opened && open_fault_.corrupt()) return replace("corrupt");
+  if (!opened && open_fault_.outdated) return replace("old");
+  return opened;
+}
+
+// The old file must be closed before a new one gets its name.
+Status Store::Impl::replace(const std::string& reason) {
+  if (file_) detach();
+  if (options_.path != ":memory:") {
+    Result<std::string> aside = set_aside(options_.path, reason);
+    if (!aside) return std::unexpected(aside.error());
+    quarantined_ = *aside;
   }
-  rows_ = std::move(found);
-  let_go_ = false;
-  return {};
+  return open_file();
 }
 
-// So that the file system below can be unmounted, repaired and mounted again.
-void Store::Impl::close_lost_file() {
-  damaged_before_ += file_->history.damaged_blocks() + file_->journal.damaged_rows();
+// Closes the file, so that its file system can be unmounted and repaired.
+void Store::Impl::detach() {
+  file_->drop_samples();
+  damaged_before_ = damaged_count();
+  dropped_before_ = dropped_samples();
   file_->connection.keep_wal_on_close();
-  kept_ = file_->history.leave();
   file_.reset();
-  let_go_ = true;
+  detached_ = true;
 }
 
-// A file that was let go and is not there is on a file system that is not back yet: a new one would
-// lie in its place.
-Status Store::Impl::open_again() {
-  if (let_go_ && !file_exists(options_.path))
-    return failure(ErrorKind::io, escape_name(options_.path) +
-                                      ": its file system failed, and it is not back");
-  Status opened = open_file();
-  if (!opened && open_fault_.corrupt()) opened = quarantine();
+// A missing file is on a file system that is not mounted. A new file would be below its mount
+// point.
+Status Store::Impl::reopen() {
+  if (detached_ && !file_exists(options_.path))
+    return failure(ErrorKind::io,
+                   escape_name(options_.path) + ": its file system failed and is not mounted yet");
+  Status opened = open_or_replace();
   if (!opened && open_fault_.busy())
     return failure(ErrorKind::io, escape_name(options_.path) +
-                                      ": in use by another process; tried again until it is free");
-  // Before anything of this run is in it.
+                                      ": in use by another process; retrying until it is free");
+  if (opened) ++reopen_count_;
+  // Before the file has decisions of this run.
   if (opened && std::exchange(ends_open_, false))
     static_cast<void>(file_->journal.end_open(*options_.wait_for_lock_since));
   return opened;
@@ -114,291 +125,70 @@ Status Store::Impl::open_again() {
 Status Store::Impl::open() {
   if (options_.cap < kMinimumCap)
     return failure(ErrorKind::invalid, "history: a cap of " + std::to_string(options_.cap.value) +
-                                           " bytes is below the smallest, " +
+                                           " bytes is below the minimum of " +
                                            std::to_string(kMinimumCap.value));
   if (const std::string wrong = wrong_retention(options_.retention); !wrong.empty())
     return failure(ErrorKind::invalid, "history: " + wrong);
-  Status opened = open_file();
-  if (!opened && open_fault_.corrupt()) opened = quarantine();
+  const Status opened = open_or_replace();
   if (!opened && open_fault_.busy() && options_.wait_for_lock_since) {
-    let_go_ = ends_open_ = true;
+    detached_ = ends_open_ = true;
     return {};
   }
   if (!opened) return opened;
-  // The cap may have been lowered; one that cannot be met now is met at a later flush.
-  static_cast<void>(make_room(*file_));
-  shrink(*file_);
-  static_cast<void>(space_.scarce());
+  file_->fit_cap();
   return {};
 }
 
-// What the open file would be given back, in a database of its own.
-Result<Store> Store::Impl::stand_in(std::string why) const {
-  auto impl = std::make_unique<Impl>(
-      Options{.path = ":memory:", .boot_id = options_.boot_id, .retention = options_.retention});
-  impl->kept_ = kept_;
-  impl->rows_ = rows_;
-  impl->newest_ = newest_;
-  impl->steady_since_ = steady_since_;
-  if (Status opened = impl->open(); !opened) return std::unexpected(opened.error());
-  impl->unreadable_ = std::move(why);
-  return Store(std::move(impl));
-}
-
-// The corrupt file must be closed before its name is given to a new one. Where it cannot be moved
-// the file system has failed: SQLite says corrupt of a page that cannot be read, too.
-Status Store::Impl::quarantine() {
-  if (file_) close_lost_file();
-  if (options_.path != ":memory:") {
-    Result<std::string> aside = set_aside(options_.path);
-    if (!aside) return std::unexpected(aside.error());
-    quarantined_ = *aside;
-  }
-  let_go_ = false;
-  return open_file();
+// With a -wal SQLite itself has to lock the file.
+Status Store::Impl::open_for_reading() {
+  read_only_ = true;
+  Result<Fd> locked = lock_for_reading(options_.path);
+  if (!locked) return std::unexpected(locked.error());
+  const bool has_log = file_bytes(options_.path + "-wal") > 0;
+  if (!has_log) lock_ = std::move(*locked);
+  else locked->reset();
+  Result<Connection> connection = Connection::open_unchanged(options_.path, has_log);
+  if (!connection) return std::unexpected(connection.error());
+  const std::string name = escape_name(options_.path);
+  Status opened = [&]() -> Status {
+    const Result<std::int64_t> owner = connection->integer("PRAGMA application_id");
+    if (!owner) return std::unexpected(owner.error());
+    if (*owner != kApplicationId)
+      return failure(ErrorKind::invalid, name + ": not a database of cgphase");
+    return check_schema(*connection, name);
+  }();
+  const bool outdated = connection->fault().outdated;
+  if (opened) opened = take_over(*connection);
+  if (opened) return {};
+  const SqlFault& fault = connection->fault();
+  if (fault.busy())
+    return failure(ErrorKind::invalid, name + ": in use by a running cgphased; leave out "
+                                              "--state-dir to ask that one, or stop it first");
+  if (fault.corrupt()) return failure(ErrorKind::invalid, name + ": damaged, or not a database");
+  if (outdated)
+    return failure(ErrorKind::unsupported,
+                   opened.error().text + "; use the command that came with that daemon");
+  return opened;
 }
 
 template <class Work>
-Status Store::Impl::write(OpenFile& file, Work work) {
-  cap_reached_ = false;
-  for (;;) {
-    Status done = [&]() -> Status {
-      Result<Transaction> transaction = Transaction::begin(file.connection);
-      if (!transaction) return std::unexpected(transaction.error());
-      if (Status worked = work(); !worked) return worked;
-      return transaction->commit();
-    }();
-    if (done) failures_ = 0;
-    if (done || !file.connection.fault().full() || !at_cap(file)) return done;
-    file.connection.fault() = {};
-    const Result<std::int64_t> dropped = drop_oldest(file);
-    if (!dropped) return done;
-    cap_reached_ = *dropped == 0;
-    if (cap_reached_) return failure(ErrorKind::io, cap_text() + " (SQLITE_FULL)");
-  }
-}
-
-template <class Work>
-Status Store::Impl::write_at_all_costs(OpenFile& file, Work work) {
-  const Status done = write(file, work);
-  if (done || !file.connection.fault().full() || !space_.give_up_reserve()) return done;
-  file.connection.fault() = {};
-  return write(file, work);
-}
-
-// SQLITE_FULL has two causes. Where the disk itself is full, deleting history would help nobody.
-bool Store::Impl::at_cap(OpenFile& file) const {
-  if (options_.path == ":memory:") return true;
-  struct statvfs disk {};
-  if (::statvfs(options_.path.c_str(), &disk) != 0) return false;
-  const std::uint64_t free_bytes = std::uint64_t{disk.f_bavail} * disk.f_frsize;
-  const Result<std::int64_t> pages = file.connection.integer("PRAGMA page_count");
-  return free_bytes > static_cast<std::uint64_t>(budget_.wal_bytes) && pages &&
-         *pages > budget_.file_pages / 2;
-}
-
-std::string Store::Impl::cap_text() const {
-  return escape_name(options_.path) + ": store.cap (" + std::to_string(options_.cap.value) +
-         " bytes) is reached by what is never dropped (containers, what was learned): raise it";
-}
-
-// Samples before the journal; one step of the ring. How many blocks or rows went.
-Result<std::int64_t> Store::Impl::drop_oldest(OpenFile& file) {
-  Result<Transaction> transaction = Transaction::begin(file.connection);
-  if (!transaction) return std::unexpected(transaction.error());
-  const std::int64_t step = std::clamp<std::int64_t>(budget_.file_pages / 64, 8, kLargestStep);
-  Result<std::int64_t> dropped = file.history.drop_oldest(step);
-  if (dropped && *dropped == 0) dropped = file.journal.drop_oldest(step);
-  if (!dropped) return dropped;
-  if (Status done = transaction->commit(); !done) return std::unexpected(done.error());
-  dropped_since_sweep_ += *dropped;
-  return dropped;
-}
-
-// A clock that was set may be wrong, and what goes for its age does not come back.
-void Store::Impl::pass_time(WallTime now) {
-  if (std::chrono::abs(now - newest_) > kClockJump) steady_since_ = now;
-  newest_ = now;
-}
-
-// Points that are as old as their tier may grow; at most kThinnedBlocks of each at a time.
-// With the last samples of a container may go what tells who it was.
-Status Store::Impl::retire(OpenFile& file) {
-  if (newest_ - steady_since_ < kSteadyFor) return {};
-  bool too_old = false;
-  for (const Tier tier : {Tier::raw, Tier::medium, Tier::coarse}) {
-    const Status done = write(file, [&]() -> Status {
-      const Result<std::int64_t> gone = file.history.retire(tier, options_.retention, newest_);
-      if (!gone) return std::unexpected(gone.error());
-      dropped_since_sweep_ += *gone;
-      too_old = tier == Tier::coarse && *gone > 0;
-      return {};
-    });
-    if (!done) return done;
-  }
-  if (!too_old || newest_ - swept_ < kForgetAfter) return {};
-  swept_ = newest_;
-  return sweep(file);
-}
-
-// Near the cap raw samples are thinned early where they are half of all blocks, medium ones where
-// they are half of the rest; else the oldest go. How many blocks or rows went, to a tier or away.
-Result<std::int64_t> Store::Impl::yield_oldest(OpenFile& file) {
-  std::array<std::int64_t, kTiers> counts{};
-  for (std::size_t tier = 0; tier < kTiers; ++tier) {
-    const Result<std::int64_t> count = file.history.block_count(static_cast<Tier>(tier));
-    if (!count) return count;
-    counts[tier] = *count;
-  }
-  const auto [raw, medium, coarse] = counts;
-  const bool much_raw = raw > 0 && raw >= medium + coarse;
-  if (!much_raw && medium <= coarse) return drop_oldest(file);
-  const Tier tier = much_raw ? Tier::raw : Tier::medium;
-  const std::int64_t most = std::clamp<std::int64_t>(counts[static_cast<std::size_t>(tier)] / 4, 1,
-                                                     kThinnedBlocks);
-  // A large transaction is not to lie in the -wal on top of those before it.
-  if (!file.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")) file.connection.fault() = {};
-  std::int64_t thinned = 0;
-  const Status done = write(file, [&]() -> Status {
-    const Result<std::int64_t> gone = file.history.thin(tier, options_.retention, most);
-    if (!gone) return std::unexpected(gone.error());
-    thinned = *gone;
-    return {};
-  });
-  if (!done) return std::unexpected(done.error());
-  dropped_since_sweep_ += thinned;
-  return thinned;
-}
-
-Result<bool> Store::Impl::near_cap(OpenFile& file) {
-  const Result<std::int64_t> pages = file.connection.integer("PRAGMA page_count");
-  if (!pages) return std::unexpected(pages.error());
-  const Result<std::int64_t> spare = file.connection.integer("PRAGMA freelist_count");
-  if (!spare) return std::unexpected(spare.error());
-  return (*pages - *spare) * 100 >= budget_.file_pages * kRetentionPercent;
-}
-
-// A container that was named and not yet sampled is younger than kForgetAfter.
-Status Store::Impl::sweep(OpenFile& file) {
-  const auto holds = [&](std::int64_t container) { return file.history.holds(container); };
-  return write(file, [&] { return file.catalog.drop_forgotten(newest_ - kForgetAfter, holds); });
-}
-
-Status Store::Impl::make_room(OpenFile& file) {
-  for (;;) {
-    const Result<bool> near = near_cap(file);
-    if (!near) return std::unexpected(near.error());
-    if (!*near) return {};
-    const Result<std::int64_t> dropped = yield_oldest(file);
-    if (!dropped) return std::unexpected(dropped.error());
-    if (*dropped != 0 && dropped_since_sweep_ < budget_.file_pages / 2) continue;
-    dropped_since_sweep_ = 0;
-    if (newest_ > WallTime())
-      if (Status swept = sweep(file); !swept) return swept;
-    if (*dropped == 0) return {};
-  }
-}
-
-// After the cap was lowered. SQLite lets no max_page_count be less than the pages there are, so it
-// is set again; where this fails the file stays as large as it is, and is tried at the next open.
-void Store::Impl::shrink(OpenFile& file) {
-  const Result<std::int64_t> pages = file.connection.integer("PRAGMA page_count");
-  if (!pages || *pages <= budget_.file_pages) return;
-  static_cast<void>(file.connection.execute(
-      "PRAGMA incremental_vacuum(" + std::to_string(*pages - budget_.file_pages) +
-      "); PRAGMA wal_checkpoint(TRUNCATE); PRAGMA max_page_count=" +
-      std::to_string(budget_.file_pages)));
-}
-
-Result<std::int64_t> Store::Impl::row_of(OpenFile& file, CgroupId id, WallTime time) {
-  if (const auto known = rows_.find(id); known != rows_.end()) return known->second;
-  return file.catalog.find_or_add(id, time);
-}
-
-Status Store::Impl::find_rows(OpenFile& file, const std::vector<HistoryPoint>& points,
-                              RowMap& found) {
-  found.clear();  // of an attempt before this one
-  for (const HistoryPoint& point : points) {
-    const Result<std::int64_t> row = row_of(file, point.sample.id, point.time);
-    if (!row) return std::unexpected(row.error());
-    found[point.sample.id] = *row;
-  }
-  return {};
-}
-
-Status Store::Impl::write_journal(OpenFile& file, const std::vector<JournalDecision>& decisions,
-                                  const std::vector<JournalOutcome>& outcomes) {
-  for (const JournalDecision& decision : decisions) {
-    const Result<std::int64_t> row = row_of(file, decision.decision.container, decision.time);
-    if (!row) return std::unexpected(row.error());
-    if (Status added = file.journal.add(*row, decision); !added) return added;
-  }
-  for (const JournalOutcome& outcome : outcomes) {
-    const Result<std::int64_t> row = row_of(file, outcome.outcome.container, outcome.time);
-    if (!row) return std::unexpected(row.error());
-    if (Status added = file.journal.add(*row, outcome); !added) return added;
-  }
-  return {};
-}
-
-Status Store::Impl::flush(OpenFile& file) {
-  const std::int64_t journal_rows = budget_.file_pages * kPageSizeBytes / 2 / kJournalRowBytes;
-  const Status flushed = write(file, [&]() -> Status {
-    const Result<std::int64_t> trimmed = file.journal.trim(journal_rows);
-    if (!trimmed) return std::unexpected(trimmed.error());
-    return file.history.flush();
-  });
-  if (!flushed) return flushed;
-  file.history.flushed();
-  forget_rows(file);
-  if (Status retired = retire(file); !retired) return retired;
-  return make_room(file);
-}
-
-void Store::Impl::forget_rows(const OpenFile& file) {
-  std::erase_if(rows_, [&](const auto& known) { return !file.history.holds(known.second); });
-}
-
-// At a cap that nothing can be dropped from samples wait, too: room may come when containers end.
-// A disk that fills up between the look and the write is as one that was found full. Nothing of the
-// flush is in the file then, and all of it still in memory.
-Status Store::Impl::flush_or_hold(OpenFile& file) {
-  cap_holds_ = false;
-  if (!space_.scarce()) {
-    const Status flushed = flush(file);
-    if (flushed || (!cap_reached_ && !file.connection.fault().full())) return flushed;
-    cap_holds_ = cap_reached_;
-    if (!cap_holds_) space_.found_full();
-    if (!cap_holds_ && !space_.holding()) return flushed;
-    file.connection.fault() = {};
-  }
-  dropped_samples_ += file.history.keep_in_memory(newest_);
-  forget_rows(file);
-  return {};
-}
-
-// What memory holds goes first, so that a call that fails has taken nothing of its own. A tick with
-// nothing but samples of known containers does not touch the file, nor one without any.
-Status Store::Impl::append(OpenFile& file, const std::vector<HistoryPoint>& points,
-                           const std::vector<JournalDecision>& decisions,
-                           const std::vector<JournalOutcome>& outcomes,
-                           std::optional<WallTime> time) {
-  for (const HistoryPoint& point : points) pass_time(point.time);
-  if (time) pass_time(*time);
-  if ((time || !points.empty()) && file.history.flush_due(newest_))
-    if (Status flushed = flush_or_hold(file); !flushed) return flushed;
-  if (!find_known_rows(rows_, points, point_rows_) || !decisions.empty() || !outcomes.empty()) {
-    RowMap found;
-    const Status written = write_at_all_costs(file, [&]() -> Status {
-      if (Status rows = find_rows(file, points, found); !rows) return rows;
-      return write_journal(file, decisions, outcomes);
-    });
-    if (!written) return written;
-    rows_.merge(found);
-    CHECK_INVARIANT(find_known_rows(rows_, points, point_rows_));
-  }
-  file.history.add(point_rows_, points);
-  return {};
+auto Store::Impl::with_file(Work work) -> decltype(work(std::declval<OpenFile&>())) {
+  if (!file_)
+    if (Status opened = reopen(); !opened) return std::unexpected(opened.error());
+  file_->connection.fault() = {};
+  auto result = work(*file_);
+  degraded_ = file_->degraded();
+  if (result || read_only_) return result;
+  const SqlFault fault = file_->connection.fault();
+  if (fault.lost() && ++file_->failures >= kFailuresToDetach) detach();
+  if (!fault.corrupt()) return result;
+  Error error = result.error();
+  const Status replaced = replace("corrupt");
+  if (replaced) ++reopen_count_;
+  error.text += replaced ? "; it was moved to " + escape_name(quarantined_.value_or("nowhere")) +
+                               " and a new one begun"
+                         : "; " + replaced.error().text;
+  return std::unexpected(error);
 }
 
 std::uint64_t Store::Impl::size_bytes() const {
@@ -418,7 +208,7 @@ Store& Store::operator=(Store&& other) noexcept {
 }
 
 Store::~Store() {
-  if (impl_) static_cast<void>(flush());
+  if (impl_ && !impl_->read_only_) static_cast<void>(flush());
 }
 
 Result<Store> Store::open(const Options& options) {
@@ -427,9 +217,15 @@ Result<Store> Store::open(const Options& options) {
   return Store(std::move(impl));
 }
 
+Result<Store> Store::open_for_reading(const std::string& path) {
+  auto impl = std::make_unique<Impl>(Options{.path = path, .boot_id = {}});
+  if (Status opened = impl->open_for_reading(); !opened) return std::unexpected(opened.error());
+  return Store(std::move(impl));
+}
+
 Status Store::add_container(const ContainerInfo& info, WallTime first_seen) {
   return impl_->with_file([&](OpenFile& file) {
-    return impl_->write_at_all_costs(file, [&] { return file.catalog.add(info, first_seen); });
+    return file.write([&] { return file.catalog.add(info, first_seen); });
   });
 }
 
@@ -437,43 +233,139 @@ Status Store::append(const std::vector<HistoryPoint>& points,
                      const std::vector<JournalDecision>& decisions,
                      const std::vector<JournalOutcome>& outcomes, std::optional<WallTime> time) {
   return impl_->with_file(
-      [&](OpenFile& file) { return impl_->append(file, points, decisions, outcomes, time); });
+      [&](OpenFile& file) { return file.append(points, decisions, outcomes, time); });
 }
-
-Status Store::open_again() {
-  return impl_->with_file([](OpenFile&) { return Status{}; });
-}
-
-Result<Store> Store::stand_in(std::string why) const { return impl_->stand_in(std::move(why)); }
-
-bool Store::let_go() const { return impl_->let_go(); }
 
 Status Store::flush() {
-  return impl_->with_file([&](OpenFile& file) { return impl_->flush(file); });
+  return impl_->with_file([&](OpenFile& file) { return file.flush(); });
+}
+
+Result<nlohmann::json> Store::load_learned(const std::string& image) {
+  return impl_->with_file([&](OpenFile& file) { return file.catalog.load_learned(image); });
 }
 
 Status Store::save_learned(const std::string& image, const nlohmann::json& learned) {
   return impl_->with_file([&](OpenFile& file) {
-    return impl_->write(file, [&] { return file.catalog.save_learned(image, learned); });
+    return file.write([&] { return file.catalog.save_learned(image, learned); });
   });
 }
 
+bool Store::detached() const { return impl_->detached_; }
+std::uint64_t Store::reopen_count() const { return impl_->reopen_count_; }
 std::uint64_t Store::size_bytes() const { return impl_->size_bytes(); }
-
-std::optional<std::string> Store::held_back() const {
-  std::string reason = impl_->held_back();
-  if (reason.empty()) return std::nullopt;
-  return reason;
-}
-
+const std::optional<std::string>& Store::degraded() const { return impl_->degraded_; }
 const std::optional<std::string>& Store::quarantined() const { return impl_->quarantined_; }
+std::uint64_t Store::damaged_count() const { return impl_->damaged_count(); }
+std::uint64_t Store::dropped_samples() const { return impl_->dropped_samples(); }
 
-std::uint64_t Store::damaged_count() const {
-  const OpenFile* file = impl_->file();
-  if (file == nullptr) return impl_->damaged_before_;
-  return impl_->damaged_before_ + file->history.damaged_blocks() + file->journal.damaged_rows();
+namespace {
+
+// Reads the rows of one container, or of all. An unknown container has no rows.
+template <class Entry, class Read>
+Result<std::vector<Entry>> read_of(OpenFile& file, std::optional<CgroupId> container, Read read) {
+  if (!container) return read(std::nullopt);
+  const Result<std::optional<std::int64_t>> row = file.catalog.find(*container);
+  if (!row) return std::unexpected(row.error());
+  if (!*row) return std::vector<Entry>{};
+  return read(*row);
 }
 
-std::uint64_t Store::dropped_samples() const { return impl_->dropped_samples_; }
+}  // namespace
+
+Result<std::vector<JournalDecision>> Store::decisions(std::optional<CgroupId> container,
+                                                      WallTime until, int limit) {
+  return impl_->with_file([&](OpenFile& file) {
+    return read_of<JournalDecision>(file, container, [&](std::optional<std::int64_t> row) {
+      return file.journal.decisions(row, until, limit);
+    });
+  });
+}
+
+Result<std::vector<JournalOutcome>> Store::outcomes(std::optional<CgroupId> container,
+                                                    WallTime until, int limit) {
+  return impl_->with_file([&](OpenFile& file) {
+    return read_of<JournalOutcome>(file, container, [&](std::optional<std::int64_t> row) {
+      return file.journal.outcomes(row, until, limit);
+    });
+  });
+}
+
+Result<std::vector<JournalEntry>> Store::entries(const Subject& subject, WallTime until,
+                                                 int limit) {
+  return impl_->with_file([&](OpenFile& file) -> Result<std::vector<JournalEntry>> {
+    const Result<std::vector<std::int64_t>> rows = file.catalog.rows_of(subject);
+    if (!rows) return std::unexpected(rows.error());
+    return file.journal.entries(*rows, until, limit);
+  });
+}
+
+Result<std::vector<JournalEvent>> Store::events(const std::optional<Subject>& subject,
+                                                const EventSpan& span) {
+  return impl_->with_file([&](OpenFile& file) -> Result<std::vector<JournalEvent>> {
+    if (!subject) return file.journal.events(span);
+    const Result<std::vector<std::int64_t>> rows = file.catalog.rows_of(*subject);
+    if (!rows) return std::unexpected(rows.error());
+    return file.journal.events(*rows, span);
+  });
+}
+
+Result<std::vector<StoredRecord>> Store::runs(const Subject& subject, WallTime from,
+                                              WallTime until) {
+  return impl_->with_file([&](OpenFile& file) -> Result<std::vector<StoredRecord>> {
+    const Result<std::vector<std::int64_t>> rows = file.catalog.rows_of(subject);
+    if (!rows) return std::unexpected(rows.error());
+    std::vector<StoredRecord> runs;
+    for (const std::int64_t row : *rows) {
+      const auto any = file.history.read({row, record_id(row)}, from, until, 1);
+      if (!any) return std::unexpected(any.error());
+      if (any->empty() && row != rows->front()) continue;
+      auto record = file.catalog.records(row - 1, 1);
+      if (!record) return record;
+      std::ranges::move(*record, std::back_inserter(runs));
+    }
+    return runs;
+  });
+}
+
+Result<std::optional<StoredRecord>> Store::last_container(const std::string& text) {
+  return impl_->with_file([&](OpenFile& file) { return file.catalog.last(text); });
+}
+
+Result<std::vector<HistoryPoint>> Store::history(CgroupId container, WallTime from, WallTime until,
+                                                 int limit) {
+  return impl_->with_file([&](OpenFile& file) {
+    return read_of<HistoryPoint>(file, container, [&](std::optional<std::int64_t> row) {
+      return file.history.read({*row, container}, from, until, limit);
+    });
+  });
+}
+
+Result<std::vector<StoredRecord>> Store::records(std::int64_t after, int limit) {
+  return impl_->with_file([&](OpenFile& file) { return file.catalog.records(after, limit); });
+}
+
+Result<std::vector<HistoryPoint>> Store::history_of(std::int64_t record, WallTime from,
+                                                    WallTime until, int limit) {
+  return impl_->with_file([&](OpenFile& file) {
+    return file.history.read({record, record_id(record)}, from, until, limit);
+  });
+}
+
+Result<TablePage> Store::table_page(const std::string& table, std::int64_t after) {
+  return impl_->with_file(
+      [&](OpenFile& file) { return read_table_page(file.connection, table, after); });
+}
+
+Result<std::uint64_t> Store::last_decision_id() {
+  return impl_->with_file([](OpenFile& file) { return file.journal.last_decision_id(); });
+}
+
+Result<std::optional<WallTime>> Store::last_written() {
+  return impl_->with_file([](OpenFile& file) { return file.journal.last_written(); });
+}
+
+Status Store::end_open_decisions(WallTime now) {
+  return impl_->with_file([&](OpenFile& file) { return file.journal.end_open(now); });
+}
 
 }  // namespace cgphase

@@ -1,4 +1,4 @@
-// The history and the journal: one SQLite database, one connection, WAL, EXCLUSIVE
+// History and journal: one SQLite database, one connection, WAL, EXCLUSIVE
 // (docs/internals/storage.md). Owned by one thread.
 #pragma once
 
@@ -23,21 +23,21 @@
 
 namespace cgphase {
 
-// Bounds; one past any of them is refused (invalid), or the oldest make room.
+// One byte more is refused (invalid). One image more deletes the one saved longest ago.
 inline constexpr std::size_t kMaxLearnedBytes = 256 * 1024;  // of one image, as JSON text
-inline constexpr std::int64_t kMaxLearnedImages = 256;       // the one saved longest ago goes
-// What OOMs taught of all images, and quarantines, beside them: no image of this name, for each has
-// a model's key. It never goes.
+inline constexpr std::int64_t kMaxLearnedImages = 256;
+// The row of OOM floors and quarantines of all images. It is never deleted. No image has this name,
+// because image names end with the key of a model.
 inline constexpr const char* kRailsMemoryName = "#oom";
 
-// What is linked at run time: "SQLite 3.40.1".
+// The version of the linked library: "SQLite 3.40.1".
 std::string sqlite_release();
 
 // Decisions, outcomes, containers and learned statistics are in the file when a call returns.
-// Samples are held in memory for up to kFlushInterval (of the time that append() is told), or until
-// flush(); reading sees them at once. When the file nears its cap the oldest samples make room. A
-// file whose file system failed several calls is closed, and each call tries to open it anew; until
-// that succeeds calls are io, and memory keeps what is not written.
+// Samples stay in memory for up to kFlushInterval, or until flush(); reading includes them. Samples
+// that cannot be written are dropped and counted. Near the cap the oldest samples are thinned, then
+// deleted. After several I/O errors in a row the store closes the file. Each call then tries to
+// open it again; until that succeeds calls return io.
 class Store {
  public:
   static constexpr std::chrono::seconds kFlushInterval{10};
@@ -45,51 +45,51 @@ class Store {
   struct Options {
     std::string path;  // ":memory:" in tests
     std::string boot_id;
-    Bytes cap{256 * kMiB};  // of the file and its -wal; set at every open
+    Bytes cap{256 * kMiB};  // of the file and its -wal; applied at every open
     Retention retention = {};
-    // While the disk has less free, samples stay in memory, where newer take the place of older;
-    // the rest is written, out of a reserve of a 64th of the cap where the disk is full. 0: no such
-    // bound and no reserve.
-    Bytes min_free{0};
-    // If another process has the file locked, open() returns a store that is let go, and each call
-    // tries to open the file again. What earlier runs left open ended by this time.
+    Bytes min_free{0};  // samples are dropped while the disk has less free space
+    // If another process has locked the file, open() returns a detached store, and each call tries
+    // to open the file. Decisions that earlier runs left open get an end with this time.
     std::optional<WallTime> wait_for_lock_since = {};
   };
-  // A corrupt file is renamed to PATH.corrupt-N and a new one begun; `quarantined()` says so.
-  // Errors: denied, io, not_found (no such directory), unsupported (a newer schema), invalid
-  // (another process has it open and wait_for_lock_since is absent, not a database of ours, a cap
-  // below 512 KiB, tiers that are none).
+  // A corrupt file is renamed to PATH.corrupt-N, one of an older schema to PATH.old-N; a new file
+  // begins, and quarantined() returns that name. Errors: denied, io, not_found (no such directory),
+  // unsupported (a newer schema), invalid (another process has it open and wait_for_lock_since is
+  // absent, another program's database, a cap below 512 KiB, wrong tiers).
   static Result<Store> open(const Options& options);
+  // The file of a stopped daemon, for reading. Meanwhile no daemon can open it. Neither the file
+  // nor its -wal is changed. Errors: not_found, denied, io, invalid (a daemon has it open, damaged,
+  // not a database of cgphase), unsupported (another schema).
+  static Result<Store> open_for_reading(const std::string& path);
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
-  ~Store();  // flushes if it can
+  ~Store();  // flushes if possible
 
-  // One transaction each. A container is named once per boot; naming it again replaces the name.
-  // Points and decisions of a container that was not named are kept under its id alone. `time`: of
-  // the tick; without one, that of the last point.
+  // Adding a container of this boot again replaces its names.
   Status add_container(const ContainerInfo& info, WallTime first_seen);
-  // On an error nothing of this call was taken, so the same call may be made again: io when the
-  // disk is full or fails, or when the file was found corrupt just now and was quarantined (the
-  // next call goes to a new file; containers should be named again).
+  // Points and decisions of an unknown container are stored under its id. `time` is that of the
+  // tick; the default is the time of the last point. After an error nothing of this call is stored,
+  // so the caller may repeat it. After a corrupt file was replaced (io) containers need their names
+  // again.
   Status append(const std::vector<HistoryPoint>& points,
                 const std::vector<JournalDecision>& decisions,
                 const std::vector<JournalOutcome>& outcomes, std::optional<WallTime> time = {});
-  // All samples appended so far are in the file when it returns without error.
+  // Without an error, all samples appended so far are in the file.
   Status flush();
 
-  // What earlier runs of an image learned (policy/policy.h). not_found where there is none;
-  // invalid where the stored text is damaged; io where it cannot be read.
+  // Statistics learned by earlier runs of an image (policy/policy.h). Errors: not_found, invalid
+  // (the stored text is damaged), io.
   Result<nlohmann::json> load_learned(const std::string& image);
   Status save_learned(const std::string& image, const nlohmann::json& learned);
 
-  // Newest first, at most `limit`, none later than `until`. A container is chosen by CgroupId of
-  // this boot; without one, all containers of all boots.
+  // Newest first, at most `limit`, not later than `until`. Without a container (of this boot), all
+  // containers of all boots.
   Result<std::vector<JournalDecision>> decisions(std::optional<CgroupId> container, WallTime until,
                                                  int limit);
   Result<std::vector<JournalOutcome>> outcomes(std::optional<CgroupId> container, WallTime until,
                                                int limit);
-  // Of one record, or of a container of this boot, and of those before it that had this name under
-  // this engine and are not among `others`.
+  // One record or one container of this boot, and earlier ones with this name and engine that are
+  // not among `others`.
   struct Subject {
     std::optional<std::int64_t> record;
     CgroupId id;  // without a record
@@ -98,56 +98,46 @@ class Store {
     std::vector<CgroupId> others;
   };
   Result<std::vector<JournalEntry>> entries(const Subject& subject, WallTime until, int limit);
-  // Newest first; of all containers of all boots without a subject.
+  // Newest first; without a subject, of all containers of all boots.
   Result<std::vector<JournalEvent>> events(const std::optional<Subject>& subject,
                                            const EventSpan& span);
-  // Who a subject is and was, newest first: at most kMostRuns. Those before the first only where
-  // there are points of theirs from `from` to `until`.
+  // The records of a subject, newest first, at most kMostRuns. Earlier records are included only if
+  // they have points from `from` to `until`.
   static constexpr std::size_t kMostRuns = 257;
   Result<std::vector<StoredRecord>> runs(const Subject& subject, WallTime from, WallTime until);
-  // The newest that had this name (raw or as printed); else path; else engine's id; else whose id
-  // began so (4 letters or more).
+  // The newest container with this name (raw or as printed); else path; else engine id; else an
+  // engine id that begins with `text` (4 letters or more).
   Result<std::optional<StoredRecord>> last_container(const std::string& text);
   // Oldest first, from <= time <= until.
   Result<std::vector<HistoryPoint>> history(CgroupId container, WallTime from, WallTime until,
                                             int limit);
-  // Of this boot, in the order in which they were first seen.
-  Result<std::vector<StoredContainer>> containers();
-  // Of all boots, ascending by their number, those above `after`; at most `limit`. Some may have no
-  // points any more.
+  // Of all boots, with numbers above `after`, ascending; at most `limit`. Some have no points left.
   Result<std::vector<StoredRecord>> records(std::int64_t after, int limit);
-  // The points of one of them as history() gives them; their samples carry the id {0, record}.
+  // The points of one record, like history(); their samples have the id {0, record}.
   Result<std::vector<HistoryPoint>> history_of(std::int64_t record, WallTime from, WallTime until,
                                                int limit);
-  // Rows of a plain table as they are, page by page (storage/table_page.h).
+  // storage/table_page.h
   Result<TablePage> table_page(const std::string& table, std::int64_t after);
-  // The highest decision_id in the journal, 0 when it is empty. A pipeline that begins above it
-  // keeps decisions and outcomes of different runs apart.
+  // The highest decision_id in the journal, or 0. New ids above it keep runs apart.
   Result<std::uint64_t> last_decision_id();
-  // When a limit was last written, as far back as the journal goes.
+  // The time of the last applied decision in the journal.
   Result<std::optional<WallTime>> last_written();
-  // Gives each decision of earlier runs that was written, or begun to be, and has no end, one at
-  // `now`: overtaken, as its daemon was killed or its container went.
+  // Adds an outcome (overtaken, at `now`) to each applied decision of an earlier run without an
+  // end.
   Status end_open_decisions(WallTime now);
 
-  // Tries to open a file that was let go; io while that cannot be read.
-  Status open_again();
-  bool let_go() const;
-  // Instead of a file that was let go, to be asked: a store in memory of the samples that memory
-  // holds. `why` is what its unreadable() says.
-  Result<Store> stand_in(std::string why) const;
-  // Of a stand-in: why all else cannot be read.
-  const std::optional<std::string>& unreadable() const;
-
-  // The file and its -wal; what is in use for a database in memory.
+  // The file is closed after I/O errors, or still locked by another process.
+  bool detached() const;
+  // Rises with each open of a file after the first: containers may need their names again.
+  std::uint64_t reopen_count() const;
+  // The file and its -wal; the size of a database in memory.
   std::uint64_t size_bytes() const;
-  // Why samples are kept from the disk, for people; absent while they are written.
-  std::optional<std::string> held_back() const;
-  // Where the last corrupt file went; absent when there was none since open().
+  // Why samples are being dropped, for people; absent while they are written.
+  const std::optional<std::string>& degraded() const;
+  // The new name of the last file that was replaced since open().
   const std::optional<std::string>& quarantined() const;
-  // Blocks and journal rows that reading had to leave out because they are damaged.
+  // Damaged blocks and journal rows that reading left out.
   std::uint64_t damaged_count() const;
-  // Samples that were kept from the disk until memory had no room for them any more.
   std::uint64_t dropped_samples() const;
 
  private:

@@ -1,4 +1,4 @@
-// The thread that owns the Store, so that no other ever waits for a disk.
+// The thread that owns the Store, so that no other thread waits for a disk.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,14 @@
 
 namespace cgphase {
 
-// All functions may be called from any thread; none of them waits for the disk, but
-// flush_and_stop() and the destructor. What cannot be written is kept and tried again with the next
-// batch; beyond `queue_bound` entries the oldest samples are dropped, and only when there is none
-// left the oldest decisions and outcomes, and last the containers.
+// All functions may be called from any thread. Only flush_and_stop() and the destructor wait for
+// the disk. Entries that cannot be written stay in the queue, and the next batch retries them. A
+// full queue drops its oldest samples first, then decisions and outcomes, and containers last.
 class StoreThread {
  public:
   struct Options {
     std::size_t queue_bound = 16384;  // points, decisions, outcomes and containers together
-    std::size_t query_bound = 64;     // queries that wait
+    std::size_t query_bound = 64;
   };
 
   struct Batch {
@@ -29,51 +28,47 @@ class StoreThread {
     std::vector<HistoryPoint> points;
     std::vector<JournalDecision> decisions;
     std::vector<JournalOutcome> outcomes;
-    // Of its tick, also of one that has nothing else: samples that are due are written then.
-    // Without one, that of the last point.
+    // The time of the tick: it makes older samples due, even without entries. The default is the
+    // time of the last point.
     std::optional<WallTime> time = {};
   };
 
   struct Counts {
-    std::uint64_t queued = 0;   // entries that wait now
-    std::uint64_t written = 0;  // entries the Store has taken
+    std::uint64_t queued = 0;
+    std::uint64_t written = 0;          // entries that the Store has accepted
     std::uint64_t dropped_points = 0;   // by this thread and by the Store
     std::uint64_t dropped_journal = 0;  // decisions, outcomes and containers
     std::uint64_t refused_queries = 0;
-    std::uint64_t damaged = 0;  // blocks and journal rows that reading had to leave out
-    std::string quarantined;    // where the last corrupt file went; empty: there was none
+    std::uint64_t damaged = 0;  // blocks and journal rows that reading left out
+    std::string quarantined;    // the new name of the last replaced file, or empty
   };
 
-  // Where no thread can be started everything is dropped and counted, and degraded() says why.
+  // If no thread can be started, all entries are dropped and counted, and degraded() has the
+  // reason.
   explicit StoreThread(Store store) : StoreThread(std::move(store), Options{}) {}
   StoreThread(Store store, const Options& options);
   ~StoreThread();  // flush_and_stop()
   StoreThread(const StoreThread&) = delete;
   StoreThread& operator=(const StoreThread&) = delete;
 
-  // After flush_and_stop() everything is dropped and counted.
+  // After flush_and_stop() all entries are dropped and counted.
   void enqueue(Batch batch);
 
-  // Runs `work` on the storage thread, after the batches that were enqueued before it were tried.
-  // It hands its result on by itself (posts it to the caller's event loop) and must not throw.
-  // False when too many wait or the thread has stopped: then `work` is never run. An accepted one
-  // is run exactly once, also while stopping.
+  // Runs `work` on the storage thread, after an attempt to write all earlier batches. `work` passes
+  // its result on by itself and must not throw. An accepted query runs exactly once, also while
+  // stopping. False if the queue of queries is full or the thread has stopped.
   [[nodiscard]] bool query(std::function<void(Store&)> work);
 
-  // The same for a question that changes nothing. While the file cannot be read it is put to a
-  // store in memory of all that waits, whose unreadable() says why.
-  [[nodiscard]] bool ask(std::function<void(Store&)> question);
+  // True once after the file was opened again or replaced. Names of live containers may be missing:
+  // enqueue them again.
+  bool drain_name_request();
 
-  // True once after the names of containers that live may be missing: the file was let go, or
-  // replaced by a new one. To be given again with a batch.
-  bool take_name_request();
-
-  // Writes what waits and ends the thread; the error says what was lost. Later calls return the
-  // same.
+  // Writes the queue and ends the thread. The error says how many entries are lost. Later calls
+  // return the same.
   Status flush_and_stop();
 
   Counts counts() const;
-  // Why the last write failed, or why samples are kept from the disk; absent while all is well.
+  // Why the last write failed or samples are being dropped; absent otherwise.
   std::optional<std::string> degraded() const;
 
  private:

@@ -1,4 +1,4 @@
-// Who was recorded.
+// A recorded container.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ struct StoredContainer {
   ContainerInfo container;
   WallTime first_seen;
 };
-// The same with its number in the file, which keeps containers of different boots apart.
+// With its number in the file, which is unique across boots.
 struct StoredRecord {
   std::int64_t record = 0;
   StoredContainer stored;

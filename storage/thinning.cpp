@@ -10,13 +10,13 @@ namespace {
 
 using Columns = std::bitset<kColumnCount>;
 
-// Columns that `point` has and an empty one has not.
+// Columns that `point` has and an empty point does not have.
 Columns columns_of(const HistoryPoint& point) {
   return to_columns(point).present & ~to_columns(HistoryPoint{}).present;
 }
 
-// What stands for now, not for all that was so far. An IEEE 754 number that is not negative is the
-// greater the greater its bits are, so that all of them compare as integers.
+// Values of the moment, not sums. The bits of non-negative IEEE 754 numbers are ordered like the
+// numbers, so all columns compare as integers.
 Columns gauge_columns() {
   HistoryPoint gauges;
   Sample& s = gauges.sample;
@@ -35,9 +35,10 @@ Columns gauge_columns() {
   return columns_of(gauges);
 }
 
-// What the working set and memory_need() only ever subtract: of a thinned point neither may be
-// lower than it was. Shared memory is subtracted, too, but added at least as often. Where
-// memory.current is known, finish() replaces the lowest of each by what fits the highest of both.
+// Values that the working set and memory_need() subtract. Neither result may be lower after
+// thinning, so these keep the lowest reading. Shared memory is subtracted too, but added at least
+// as often. If memory.current is known, finish() replaces these by values that fit the highest need
+// and working set.
 Columns subtracted_columns() {
   HistoryPoint subtracted;
   MemoryStat& m = subtracted.sample.memory;
@@ -45,7 +46,7 @@ Columns subtracted_columns() {
   return columns_of(subtracted);
 }
 
-// What is as it was last, absent parts too: a limit is more than one column.
+// Columns that keep the last value, including absence, because a limit has several columns.
 Columns state_columns() {
   HistoryPoint states;
   Sample& s = states.sample;
@@ -60,12 +61,12 @@ Columns state_columns() {
   return columns_of(states) | to_columns(HistoryPoint{}).present;
 }
 
-// Into `row`, the next one, what it has to keep of those before it.
+// Merges the values of `before` that must be kept into the next row.
 void keep(const ColumnRow& before, ColumnRow& row) {
   static const Columns kGauges = gauge_columns(), kSubtracted = subtracted_columns(),
                        kStates = state_columns();
   for (std::size_t column = 0; column < kColumnCount; ++column) {
-    if (kSubtracted[column]) {  // what was not read subtracts nothing
+    if (kSubtracted[column]) {  // an absent value subtracts nothing
       row.present.set(column, row.present[column] && before.present[column]);
       row.values[column] = std::min(row.values[column], before.values[column]);
       continue;
@@ -81,7 +82,7 @@ void keep_highest(std::optional<std::uint64_t>& highest, std::optional<std::uint
   if (value) highest = std::max(highest.value_or(0), *value);
 }
 
-// The need without what is swapped out.
+// The need without swap.
 std::optional<std::uint64_t> charged_need(const Sample& sample) {
   Sample charged = sample;
   charged.swap_current.reset();
@@ -95,8 +96,8 @@ std::optional<std::uint64_t> working_set(const Sample& sample) {
   return charged - std::min(charged, sample.memory.inactive_file_bytes.value_or(0));
 }
 
-// Of the highest memory.current, as much is page cache as leaves this need and this working set:
-// the highest charge and the least cache of a span, together, would make cache that grew a need.
+// Sets the page cache so that memory.current results in this need and this working set. The highest
+// charge with the lowest cache of a span would count cache that grew as need.
 void fit_cache(std::uint64_t need, std::uint64_t in_use, Sample& sample) {
   MemoryStat& memory = sample.memory;
   const std::uint64_t charged = sample.memory_current->value;
@@ -120,7 +121,7 @@ Thinner::Thinner(std::chrono::seconds step, const std::optional<HistoryPoint>& b
     before_ = {before->time, before->clock_start_ms, before->sample.cpu.usage_usec};
 }
 
-// In cores; absent where the counter or the clock went back.
+// In cores; absent if the counter or the clock went back.
 std::optional<double> Thinner::usage_since_before(const HistoryPoint& point) const {
   const Counter usec = growth(point.sample.cpu.usage_usec, before_.usage_usec);
   HistoryPoint before;
@@ -137,7 +138,7 @@ std::int64_t Thinner::span_of(WallTime time) const {
 }
 
 std::optional<HistoryPoint> Thinner::add(HistoryPoint point) {
-  // One that was thinned before knows its peak; what its counters grew by is only their mean.
+  // A thinned point has its peak already; the growth of its counters is only a mean.
   if (!point.peak_cpu_cores) point.peak_cpu_cores = usage_since_before(point);
   before_ = {point.time, point.clock_start_ms, point.sample.cpu.usage_usec};
   ColumnRow row = to_columns(point);

@@ -1,4 +1,4 @@
-// Points that grow old become fewer: one stands for all of a span of time, and keeps their peaks
+// Thinning of old points: one point covers a span of time and keeps its peaks
 // (docs/internals/storage.md, "Tiers").
 #pragma once
 
@@ -11,18 +11,18 @@
 
 namespace cgphase {
 
-// Takes the points of one container, oldest first. Of each span of `step` since 1970 it makes one:
-// at the time of the last, with the last reading of each counter, the highest of each gauge (the
-// lowest of what is only ever subtracted from others), the limits and the phase of the last, and
-// the highest usage of CPU between two readings.
+// Takes the points of one container, oldest first, and makes one point per span of `step` since
+// 1970. It has the time, counters, limits and phase of the last point, and the highest reading of
+// each gauge. Values that are subtracted from others keep the lowest reading. The peak is the
+// highest CPU use between two readings.
 class Thinner {
  public:
-  // `before`: the point before the first, where there is one; usage is counted from it.
+  // `before`: the point before the first, if any; CPU use is counted from it.
   Thinner(std::chrono::seconds step, const std::optional<HistoryPoint>& before);
 
-  // The point of the span before, once `point` begins another.
+  // The finished point of the previous span, if `point` begins a new one.
   std::optional<HistoryPoint> add(HistoryPoint point);
-  // That of the last span.
+  // The point of the last span.
   std::optional<HistoryPoint> finish();
 
  private:
@@ -30,7 +30,7 @@ class Thinner {
     WallTime time;
     Counter clock_start_ms, usage_usec;
   };
-  // What stands for the span so far.
+  // The span so far.
   struct Open {
     WallTime time;
     CgroupId id;

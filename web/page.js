@@ -233,10 +233,9 @@ function showStatus(status) {
   lines(document.getElementById("complaints"), problemsOf(status));
 }
 
-function showEvents({ events = [], unreadable }) {
+function showEvents({ events = [] }) {
   document.getElementById("quiet").hidden = events.length > 0;
-  say(document.getElementById("untold"), unreadable &&
-      `The history cannot be read now; this is only what is still in memory: ${unreadable}`);
+  say(document.getElementById("untold"), "");
   fill(document.getElementById("events"), events.slice(-mostEvents).reverse()
       .map(({ time, sentence }) => timedLine(time, sentence)));
 }

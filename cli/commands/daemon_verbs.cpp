@@ -58,7 +58,6 @@ int ask_and_print(const Request& request, const Form& form, const CommonOptions&
   if (!ask) return complain(ask.error());
   const auto body = (*ask)(request);
   if (!body) return complain(body.error());
-  warn_unreadable(*body);
   return print(form, *body, options);
 }
 

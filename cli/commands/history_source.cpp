@@ -13,7 +13,7 @@
 #include "protocol/events.h"
 #include "protocol/history.h"
 #include "protocol/report.h"
-#include "storage/stored_history.h"
+#include "storage/store.h"
 
 namespace cgphase {
 namespace {
@@ -24,7 +24,7 @@ using nlohmann::json;
 // then.
 class StoredAnswers {
  public:
-  explicit StoredAnswers(StoredHistory history) : history_(std::move(history)) {}
+  explicit StoredAnswers(Store history) : history_(std::move(history)) {}
 
   OrComplaint<json> answer(const Request& request) {
     auto reply = find(request);
@@ -125,7 +125,7 @@ class StoredAnswers {
     return bounded(request.limit, kHistoryRows, kMostHistoryRows);
   }
 
-  StoredHistory history_;
+  Store history_;
   SystemClock clock_;
   bool warned_ = false;
 };
@@ -137,7 +137,7 @@ OrComplaint<Ask> history_source(const CommonOptions& options, const std::string&
     return [socket = options.socket](const Request& request) {
       return ask_daemon(socket, request);
     };
-  Result<StoredHistory> opened = StoredHistory::open(state_dir);
+  Result<Store> opened = Store::open_for_reading(state_dir + "/history.db");
   if (!opened) return complaint(opened.error());
   const auto answers = std::make_shared<StoredAnswers>(*std::move(opened));
   return [answers](const Request& request) { return answers->answer(request); };

@@ -59,7 +59,6 @@ OrComplaint<void> each_page(const Ask& ask, EventsRequest request,
     if (wanted) request.limit = std::min<std::int64_t>(left, kMostEvents);
     const auto page = ask(request);
     if (!page) return std::unexpected(page.error());
-    warn_unreadable(*page);
     left -= static_cast<std::int64_t>(view_array(*page, "/events").size());
     const std::string earlier = view_text(*page, "/earlier");
     const bool last = !all || earlier.empty() || (wanted && left < 1);
@@ -265,11 +264,6 @@ OrComplaint<json> history_document(const Ask& ask, const HistoryRequest& request
 
 void complain_incomplete(const std::string& sentence) { complain(Exit::ok, sentence); }
 
-void warn_unreadable(const json& reply) {
-  const std::string why = view_text(reply, "/unreadable");
-  if (!why.empty()) complain_incomplete(memory_alone(why));
-}
-
 int run_history(HistoryRequest request, const std::string& state_dir,
                 const CommonOptions& options) {
   const auto ask = history_source(options, state_dir);
@@ -279,7 +273,6 @@ int run_history(HistoryRequest request, const std::string& state_dir,
   request.limit = kHistoryPage;
   auto first = (*ask)(request);
   if (!first) return complain(first.error());
-  warn_unreadable(*first);
   if (options.output != Output::json && options.output != Output::openmetrics) {
     const auto done = print_history(*ask, request, *std::move(first), newest, options);
     return done ? 0 : complain(done.error());

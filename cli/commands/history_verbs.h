@@ -1,7 +1,6 @@
 // history and events, read page by page from the daemon or from the files of a stopped one.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "cli/options.h"
@@ -11,8 +10,6 @@ namespace cgphase {
 
 // Prints one line on standard error: part of the history is missing (HostHistory::incomplete).
 void complain_incomplete(const std::string& sentence);
-// Does the same if a reply says that the daemon has only the history in its memory.
-void warn_unreadable(const nlohmann::json& reply);
 
 // Each prints the result and returns the exit code. The limit of the request
 // is for all pages together. If `state_dir` is not empty, its files are read instead of asking the

@@ -16,7 +16,6 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "protocol/history.h"
-#include "storage/stored_history.h"
 #include "tests/cli/command_run.h"
 #include "tests/storage/points.h"
 #include "tests/text.h"

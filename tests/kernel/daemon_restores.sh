@@ -258,7 +258,7 @@ both_lowered() {
 
 cli() { "$bin/cgphase" --socket "$runtime/read.sock" "$@"; }
 answers() { cli -q status >/dev/null 2>&1; }
-history_suffers() { cli status | grep -q 'history is kept in memory for now'; }
+history_suffers() { cli status | grep -q 'the history is incomplete'; }
 fill() { dd if=/dev/zero of="$1/fill" bs=4096 conv=notrunc oflag=append status=none 2>/dev/null; }
 
 # Fills the history's file system and that of the leases.

@@ -7,10 +7,6 @@
 #include <filesystem>
 #include <tuple>
 
-#include "storage/block.h"
-#include "storage/sample_history.h"
-#include "storage/schema.h"
-
 namespace cgphase::test {
 namespace {
 
@@ -195,32 +191,6 @@ JournalOutcome outcome_of(CgroupId id, std::uint64_t decision_id, WallTime time)
   entry.outcome.time = MonotonicTime(std::chrono::nanoseconds(decision_id * 1000));
   entry.outcome.detail = "throttled 0.1 % before, 0.2 % after";
   return entry;
-}
-
-void make_older_file(const std::string& path, std::size_t schema, std::uint64_t seconds) {
-  Result<Connection> connection = Connection::open(path);
-  REQUIRE(connection.has_value());
-  REQUIRE(migrate(*connection, path, schema_steps().first(schema)).has_value());
-  REQUIRE(connection
-              ->execute("INSERT INTO container (container,boot_id,device,inode,path,engine,"
-                        "engine_id,name,image,labels,systemd_unit,hands_off,first_seen_ns) VALUES "
-                        "(1,'boot-1',42,1,'','cgroup','','','','{}',0,'',0)")
-              .has_value());
-  for (std::uint64_t from = 0; from < seconds; from += kBlockPoints) {
-    const bool open = seconds - from <= kBlockPoints;
-    BlockWriter block;
-    for (std::uint64_t second = from; second < seconds && second < from + kBlockPoints; ++second)
-      block.add(busy_point(kOne, second));
-    Result<Statement> add = connection->prepare(
-        std::string("INSERT INTO ") + (open ? "tail" : "block") +
-        " (container,first_ns,last_ns,point_count,crc32c,payload) VALUES (1,?,?,?,?,?)");
-    REQUIRE(add.has_value());
-    REQUIRE(add->run(block.first_ns(), block.last_ns(), block.count(),
-                     block_checksum(1, block.first_ns(), block.last_ns(), block.count(),
-                                    block.payload()),
-                     Blob{block.payload()})
-                .has_value());
-  }
 }
 
 void fill_over_step_back(Store& store) {

@@ -40,12 +40,8 @@ bool same(const HistoryPoint& a, const HistoryPoint& b);
 JournalDecision decision_of(CgroupId id, std::uint64_t decision_id, WallTime time);
 JournalOutcome outcome_of(CgroupId id, std::uint64_t decision_id, WallTime time);
 
-// A file of schema 4 or older as its program left it: a sample a second of kOne, row 1, up to
-// `seconds`; the last sixty or fewer in table tail.
-void make_older_file(const std::string& path, std::size_t schema, std::uint64_t seconds);
-
-// What kOne leaves where the clock was set back by half a minute: full blocks of the seconds 940 to
-// 999, 1000 to 1059 and 1030.5 to 1089.5, and what goes on after these to 1119.5. 210 points.
+// Samples of kOne with a clock that was set back by half a minute: full blocks of the seconds 940
+// to 999, 1000 to 1059 and 1030.5 to 1089.5, then samples to 1119.5. 210 points.
 void fill_over_step_back(Store& store);
 
 // The times in all pages of 120 points, asked for as cli/host_history.cpp does: each from the last

@@ -7,9 +7,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "storage/plain_tables.h"
 #include "storage/sqlite.h"
 #include "storage/store.h"
+#include "storage/table_page.h"
 #include "tests/storage/points.h"
 
 using namespace cgphase;

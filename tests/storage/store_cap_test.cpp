@@ -133,8 +133,8 @@ TEST_CASE("containers of which nothing is left are forgotten at the cap") {
     const Status taken = store.append(points, {}, {});
     REQUIRE_MESSAGE(taken.has_value(), (taken ? "" : taken.error().text));
   }
-  CHECK(store.containers()->size() < 24 * 30 * 4 / 2);
-  CHECK(store.containers()->size() > 100);
+  CHECK(store.records(0, 100000)->size() < 24 * 30 * 4 / 2);
+  CHECK(store.records(0, 100000)->size() > 100);
 }
 
 TEST_CASE("a cap that is lowered shrinks the file at the next open") {
@@ -168,14 +168,14 @@ TEST_CASE("what cannot fit below the cap is refused with io and the rest goes on
   REQUIRE_FALSE(full.has_value());
   CHECK(full.error().kind == ErrorKind::io);
   CHECK(full.error().text.find("SQLITE_FULL") != std::string::npos);
-  CHECK(full.error().text.find("store.cap (524288 bytes) is reached") != std::string::npos);
-  CHECK_FALSE(store.held_back().has_value());
+  CHECK(full.error().text.find("store.cap (524288 bytes)") != std::string::npos);
+  CHECK_FALSE(store.degraded().has_value());
   CHECK(store.append({busy_point(kOne, 1)}, {decision_of(kOne, 1, at_second(1))}, {}).has_value());
   CHECK(store.flush().has_value());
   CHECK(store.load_learned("one") == learned);
 }
 
-TEST_CASE("at a cap that nothing may be dropped from samples wait, and no disk is called full") {
+TEST_CASE("if containers and learned statistics reach the cap, samples are dropped and counted") {
   const ScratchDirectory scratch;
   Store store = Store::open({.path = scratch.path("h.db"),
                              .boot_id = "boot-1",
@@ -188,12 +188,13 @@ TEST_CASE("at a cap that nothing may be dropped from samples wait, and no disk i
     while (store.save_learned(std::to_string(++image), nlohmann::json(std::string(size, 'a'))))
       REQUIRE(image < 1000);
   std::uint64_t second = 0;
-  while (!store.held_back() && second < 2000) {
-    ++second;
-    REQUIRE(store.append({busy_point(kOne, second)}, {}, {}).has_value());
-  }
-  REQUIRE(store.held_back().has_value());
-  CHECK(store.held_back()->find("store.cap (524288 bytes) is reached") != std::string::npos);
-  CHECK(store.held_back()->find("full") == std::string::npos);
-  CHECK(store.history(kOne, at_second(0), at_second(1e6), 1 << 20)->size() == second);
+  while (!store.degraded() && second < 200) REQUIRE(store.append(tick(++second), {}, {}));
+  REQUIRE(store.degraded().has_value());
+  CHECK(store.degraded()->starts_with("samples are dropped: "));
+  CHECK(store.degraded()->find("store.cap (524288 bytes)") != std::string::npos);
+  CHECK(store.dropped_samples() > 0);
+  std::uint64_t kept = 0;
+  for (std::uint64_t inode = 1; inode <= 10; ++inode)
+    kept += store.history({42, inode}, at_second(0), at_second(1e6), 1 << 20)->size();
+  CHECK(kept + store.dropped_samples() == 10 * second);
 }

@@ -162,10 +162,10 @@ TEST_CASE("a container is named once per boot and its name may be corrected") {
   REQUIRE(store.add_container(info, at_second(1)).has_value());
   info.name = "trainer";
   REQUIRE(store.add_container(info, at_second(2)).has_value());
-  const auto containers = store.containers();
+  const auto containers = store.records(0, 9);
   REQUIRE(containers.has_value());
   REQUIRE(containers->size() == 1);
-  const ContainerInfo& back = (*containers)[0].container;
+  const ContainerInfo& back = (*containers)[0].stored.container;
   CHECK(back.id == info.id);
   CHECK(back.path == info.path);
   CHECK(back.engine == info.engine);
@@ -175,18 +175,18 @@ TEST_CASE("a container is named once per boot and its name may be corrected") {
   CHECK(back.labels == info.labels);
   CHECK(back.systemd_unit);
   CHECK(back.hands_off == info.hands_off);
-  CHECK((*containers)[0].first_seen == at_second(1));
+  CHECK((*containers)[0].stored.first_seen == at_second(1));
 }
 
 TEST_CASE("a container that was not named is kept under its id") {
   Store store = open_store(":memory:");
   REQUIRE(
       store.append({busy_point(kOne, 1)}, {decision_of(kTwo, 1, at_second(1))}, {}).has_value());
-  const auto containers = store.containers();
+  const auto containers = store.records(0, 9);
   REQUIRE(containers.has_value());
   REQUIRE(containers->size() == 2);
-  CHECK((*containers)[0].container.id == kOne);
-  CHECK((*containers)[0].container.name.empty());
+  CHECK((*containers)[0].stored.container.id == kOne);
+  CHECK((*containers)[0].stored.container.name.empty());
 }
 
 TEST_CASE("the same device and inode in another boot is another container") {
@@ -198,7 +198,7 @@ TEST_CASE("the same device and inode in another boot is another container") {
   Result<Store> second = Store::open({scratch.path("h.db"), "boot-2", Bytes{64 * kMiB}});
   REQUIRE(second.has_value());
   CHECK(history_of(*second, kOne, 0, 1000).empty());
-  CHECK(second->containers()->empty());
+  CHECK(second->records(0, 9)->size() == 1);
 }
 
 TEST_CASE("decisions of earlier boots are seen when all containers are asked for") {
@@ -249,7 +249,7 @@ TEST_CASE("of one image more than the bound, the one saved longest ago goes") {
   CHECK_FALSE(store.load_learned("img1").has_value());
 }
 
-TEST_CASE("what OOMs taught stays, however many images are saved after it") {
+TEST_CASE("OOM floors stay, however many images are saved after them") {
   Store store = open_store(":memory:");
   REQUIRE(store.save_learned(kRailsMemoryName, "kept").has_value());
   for (std::int64_t i = 0; i <= kMaxLearnedImages; ++i)

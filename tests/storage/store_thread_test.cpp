@@ -116,7 +116,7 @@ TEST_CASE("what is enqueued is in the file after flush_and_stop") {
   CHECK(store.history(kOne, at_second(0), at_second(1000), 1000)->size() == 100);
   CHECK(store.decisions(kOne, at_second(100), 10)->size() == 1);
   CHECK(store.outcomes(kOne, at_second(100), 10)->size() == 1);
-  CHECK((*store.containers())[0].container.name == "train");
+  CHECK((*store.records(0, 9))[0].stored.container.name == "train");
 }
 
 TEST_CASE("the last samples of the last container are in the file ten seconds after them") {
@@ -232,7 +232,7 @@ TEST_CASE("what comes after the stop is dropped and counted") {
   CHECK(thread.flush_and_stop().has_value());
 }
 
-TEST_CASE("a batch that cannot be written is kept, told, and written when it can be") {
+TEST_CASE("a batch that cannot be written stays in the queue, is reported, and written later") {
   const ScratchDirectory scratch;
   StoreThread thread(open_store(scratch.path("h.db")));
   {
@@ -287,7 +287,7 @@ TEST_CASE("many threads may enqueue and ask at once") {
   CHECK(thread.counts().written == 200);
 }
 
-TEST_CASE("where a corrupt file went is told") {
+TEST_CASE("the new name of a corrupt file is reported") {
   const ScratchDirectory scratch;
   const std::string path = scratch.path("h.db");
   std::ofstream(path) << std::string(8192, 'x');
@@ -297,7 +297,7 @@ TEST_CASE("where a corrupt file went is told") {
   REQUIRE(thread.flush_and_stop());
 }
 
-TEST_CASE("damaged blocks that a question met are counted") {
+TEST_CASE("damaged blocks that a query found are counted") {
   const ScratchDirectory scratch;
   const std::string path = scratch.path("h.db");
   {
@@ -311,10 +311,10 @@ TEST_CASE("damaged blocks that a question met are counted") {
     REQUIRE(connection->execute("UPDATE block SET payload = x'00' WHERE block = 1"));
   }
   StoreThread thread(open_store(path));
-  REQUIRE(thread.ask([](Store& store) {
+  REQUIRE(thread.query([](Store& store) {
     static_cast<void>(store.history(kOne, at_second(0), at_second(1000), 1000));
   }));
   wait_for(thread);
-  wait_for(thread);  // the counts are taken after the questions of a round
+  wait_for(thread);  // the counts are updated after the queries of a round
   CHECK(thread.counts().damaged == 1);
 }

@@ -6,9 +6,7 @@
 #include <vector>
 
 #include "storage/schema.h"
-#include "storage/sqlite.h"
 #include "storage/store.h"
-#include "storage/stored_history.h"
 #include "tests/storage/points.h"
 
 using namespace cgphase;
@@ -97,14 +95,14 @@ TEST_CASE("samples are thinned at their ages, keep their peaks, and go at last")
     REQUIRE(page->size() == 120);
     for (std::size_t i = 0; i < page->size(); ++i) REQUIRE(same((*page)[i], (*points)[i]));
   }
-  auto stored = StoredHistory::open(scratch.path("."));
+  auto stored = Store::open_for_reading(scratch.path("history.db"));
   REQUIRE(stored.has_value());
   const auto points = stored->history_of(1, at_second(0), at_second(1e6), 1 << 20);
   REQUIRE(points.has_value());
   check_tiers(*points);
 }
 
-TEST_CASE("who has no sample left is forgotten, though the file is far from its cap") {
+TEST_CASE("a container without samples is deleted, even far from the cap") {
   const ScratchDirectory scratch;
   Store store = open_tiers(scratch.path("history.db"));
   constexpr CgroupId kBrief{42, 4711};
@@ -174,7 +172,7 @@ TEST_CASE("a clock that is far behind takes nothing away") {
   CHECK(points->size() == kRunSeconds + 120);
 }
 
-TEST_CASE("tiers that are none are refused") {
+TEST_CASE("wrong tiers are refused") {
   const auto kind_of = [](const Retention& retention) {
     const auto store = Store::open({":memory:", "b", Bytes{kMinimumCap}, retention});
     return store ? std::nullopt : std::optional(store.error().kind);
@@ -189,15 +187,4 @@ TEST_CASE("tiers that are none are refused") {
   wrong = kShort;
   wrong.coarse_for = 3h;
   CHECK(kind_of(wrong) == ErrorKind::invalid);
-}
-
-TEST_CASE("a file of schema 3 gets its tiers, and its samples stay") {
-  const ScratchDirectory scratch;
-  const std::string path = scratch.path("h.db");
-  make_older_file(path, 3, 100);
-  Store store = open_store(path);
-  const auto points = store.history(kOne, at_second(0), at_second(1e6), 1000);
-  REQUIRE(points.has_value());
-  REQUIRE(points->size() == 100);
-  CHECK(same(points->back(), busy_point(kOne, 99)));
 }

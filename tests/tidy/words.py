@@ -11,9 +11,9 @@ MAX_SENTENCE_WORDS = 30  # 25 is the aim
 # The string literals below these folders are judged. A folder joins once it passes.
 CHECKED_FOLDERS = ("agent/http/", "agent/logging/", "agent/server/", "base/", "bench/",
                    "cgroupfs/", "cli/", "cmake/", "collectors/containers/", "collectors/gpu/",
-                   "control/", "core/", "lab/", "model/", "policy/", "protocol/", "traces/", "tests/arm64/",
-                   "tests/base/", "tests/cgroupfs/", "tests/cli/", "tests/control/", "tests/core/",
-                   "tests/engines/", "tests/fuzz/", "tests/kernel/", "tests/lab/", "tests/model/",
+                   "control/", "core/", "lab/", "model/", "policy/", "protocol/", "storage/",
+                   "traces/", "tests/arm64/", "tests/base/", "tests/cgroupfs/", "tests/cli/",
+                   "tests/control/", "tests/core/", "tests/engines/", "tests/fuzz/", "tests/kernel/", "tests/lab/", "tests/model/",
                    "tests/packaging/", "tests/policy/", "tests/simulator/", "tests/traces/",
                    "tests/workloads/")
 

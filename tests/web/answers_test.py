@@ -193,13 +193,6 @@ class Answers(unittest.TestCase):
                           PATIENCE + 10)
         self.assertFalse(self.value(STALE))
 
-    def test_a_history_that_cannot_be_read_is_told_beside_the_events_there_are(self):
-        self.answers["events"] = events((NOW, "web: lowered."), unreadable="disk I/O error")
-        self.show()
-        self.assertEqual(self.value(text_of("#untold")), "The history cannot be read now; this is "
-                         "only what is still in memory: disk I/O error")
-        self.assertIn("web: lowered.", self.value(text_of("#events")))
-
     def test_events_are_built_anew_only_where_they_changed(self):
         self.answers["events"] = events((NOW - 1, "web: lowered."))
         self.show()
@@ -307,7 +300,7 @@ class Answers(unittest.TestCase):
     def test_nothing_is_told_twice(self):
         store = {"state": "disk full"}
         degraded = ["only observing, with the original limits: Kubernetes is here",
-                    "history is kept in memory for now: disk full"]
+                    "the history is incomplete: disk full"]
         self.assertEqual(self.complaints(standing_down="Kubernetes is here", store=store,
                                          degraded=degraded), degraded)
 

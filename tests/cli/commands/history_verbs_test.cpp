@@ -63,7 +63,6 @@ struct SampledName {
       run.erase("points");
       reply["earlier"].push_back(run);
     }
-    if (unreadable) reply["unreadable"] = "history.db: Input/output error";
     return reply;
   }
 
@@ -74,7 +73,7 @@ struct SampledName {
 
   CommandRun command;
   int seconds = 350;
-  bool before = false, unreadable = false;
+  bool before = false;
 };
 
 long line_count(const std::string& text) { return std::ranges::count(text, '\n'); }
@@ -218,16 +217,6 @@ TEST_CASE_FIXTURE(SampledName, "history prints earlier containers first, each wi
   CHECK(body["earlier"][0]["points"].size() == 499);
   // Rows of CSV do not name their container.
   CHECK(line_count(history({"-o", "csv"}).out) == 1 + seconds);
-}
-
-TEST_CASE_FIXTURE(SampledName, "a history from memory only is reported on standard error") {
-  unreadable = true;
-  const Ran ran = history({"-o", "csv"});
-  CHECK(ran.exit == 0);
-  CHECK(one_line(ran.err));
-  CHECK(ran.err.find("only what is still in memory: history.db: Input/output error") !=
-        std::string::npos);
-  CHECK(line_count(ran.out) == 1 + seconds);
 }
 
 TEST_CASE_FIXTURE(Journaled, "events since a time are printed from all pages, in order") {

@@ -1,15 +1,17 @@
-#include "storage/stored_history.h"
-
+// The file of a stopped daemon, opened for reading.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/file.h"
+#include "storage/schema.h"
 #include "storage/sqlite.h"
+#include "storage/store.h"
 #include "tests/storage/points.h"
 
 using namespace cgphase;
@@ -33,7 +35,7 @@ void fill(Store& store, std::uint64_t from, std::uint64_t to) {
   REQUIRE(store.flush());
 }
 
-std::vector<HistoryPoint> all_of(StoredHistory& history) {
+std::vector<HistoryPoint> all_of(Store& history) {
   const auto records = history.records(0, 10);
   REQUIRE(records);
   REQUIRE(records->size() == 1);
@@ -57,7 +59,7 @@ TEST_CASE_FIXTURE(Directory, "the file of a store that was closed reads without 
     fill(store, 0, 100);
   }
   const auto before = files_of(state);
-  Result<StoredHistory> history = StoredHistory::open(state);
+  Result<Store> history = Store::open_for_reading(file);
   REQUIRE_MESSAGE(history.has_value(), (history ? "" : history.error().text));
   const auto points = all_of(*history);
   REQUIRE(points.size() == 100);
@@ -72,7 +74,7 @@ TEST_CASE_FIXTURE(Directory, "blocks of a file that overlap lose no sample betwe
     Store store = open_store(file);
     fill_over_step_back(store);
   }
-  Result<StoredHistory> history = StoredHistory::open(state);
+  Result<Store> history = Store::open_for_reading(file);
   REQUIRE(history.has_value());
   const auto times = times_of_pages(
       [&](WallTime from) { return history->history_of(1, from, WallTime::max(), 120); });
@@ -91,7 +93,7 @@ TEST_CASE_FIXTURE(Directory, "a file that a crash left with its -wal reads whole
   const auto before = files_of(state);
   REQUIRE(before.size() == 2);
   {
-    Result<StoredHistory> history = StoredHistory::open(state);
+    Result<Store> history = Store::open_for_reading(file);
     REQUIRE_MESSAGE(history.has_value(), (history ? "" : history.error().text));
     CHECK(all_of(*history).size() == 90);
   }
@@ -103,24 +105,24 @@ TEST_CASE_FIXTURE(Directory, "while it is read no store opens the file, and the 
     {
       std::optional<Store> store = open_store(file);
       fill(*store, 0, 10);
-      const Result<StoredHistory> history = StoredHistory::open(state);
+      const Result<Store> history = Store::open_for_reading(file);
       REQUIRE_FALSE(history);
       CHECK(history.error().kind == ErrorKind::invalid);
       CHECK(history.error().text.find("in use by a running cgphased") != std::string::npos);
     }
     if (crashed) REQUIRE(replace_file(file + "-wal", std::string(32, 'x')));
-    const Result<StoredHistory> history = StoredHistory::open(state);
+    const Result<Store> history = Store::open_for_reading(file);
     REQUIRE(history);
     CHECK_FALSE(Store::open({.path = file, .boot_id = "boot-1"}));
   }
 }
 
-TEST_CASE_FIXTURE(Directory, "no file, no database and somebody else's are refused") {
-  CHECK(StoredHistory::open(state).error().kind == ErrorKind::not_found);
+TEST_CASE_FIXTURE(Directory, "a missing file and a file that is not a database are refused") {
+  CHECK(Store::open_for_reading(file).error().kind == ErrorKind::not_found);
   REQUIRE(replace_file(file, std::string(8192, 'x')));
-  CHECK(StoredHistory::open(state).error().kind == ErrorKind::invalid);
+  CHECK(Store::open_for_reading(file).error().kind == ErrorKind::invalid);
   REQUIRE(replace_file(file, ""));
-  CHECK(StoredHistory::open(state).error().kind == ErrorKind::invalid);
+  CHECK(Store::open_for_reading(file).error().kind == ErrorKind::invalid);
   CHECK(files_of(state).size() == 1);
 }
 
@@ -136,7 +138,7 @@ TEST_CASE_FIXTURE(Directory, "what the schema of a file would run is refused") {
   { Store store = open_store(file); }
   SUBCASE("a file that is read") {
     REQUIRE(Connection::open(file).value().execute(kView));
-    const Result<StoredHistory> history = StoredHistory::open(state);
+    const Result<Store> history = Store::open_for_reading(file);
     REQUIRE_FALSE(history.has_value());
     CHECK(history.error().text.find("unsafe use of virtual table") != std::string::npos);
   }
@@ -157,41 +159,36 @@ TEST_CASE_FIXTURE(Directory, "no SQL rewrites the schema of a file") {
   CHECK_FALSE(Connection::open_unchanged(file, true).value().execute(rewrite));
 }
 
-TEST_CASE_FIXTURE(Directory, "the open blocks of schema 4 are read, and taken over by a store") {
-  make_older_file(file, 4, 100);
-  const auto before = files_of(state);
-  {
-    Result<StoredHistory> history = StoredHistory::open(state);
-    REQUIRE_MESSAGE(history.has_value(), (history ? "" : history.error().text));
-    CHECK(all_of(*history).size() == 100);
-  }
-  CHECK(files_of(state) == before);
-  Store store = open_store(file);
-  const auto points = store.history(kOne, WallTime::min(), WallTime::max(), 1000);
-  REQUIRE(points.has_value());
-  REQUIRE(points->size() == 100);
-  CHECK(same(points->back(), busy_point(kOne, 99)));
-  CHECK(store.damaged_count() == 0);
-}
-
-TEST_CASE_FIXTURE(Directory, "a file of an older schema reads, one of a newer does not") {
+TEST_CASE_FIXTURE(Directory, "a file of another schema is refused") {
   {
     Store store = open_store(file);
     fill(store, 0, 100);
   }
-  const auto with_version = [&](int version) {
+  const auto with_version = [&](std::int64_t version) {
     const std::string sql = "PRAGMA user_version=" + std::to_string(version);
     REQUIRE(Connection::open(file).value().execute(sql));
-    return StoredHistory::open(state);
+    return Store::open_for_reading(file);
   };
-  auto older = with_version(1);
-  REQUIRE_MESSAGE(older.has_value(), (older ? "" : older.error().text));
-  CHECK(all_of(*older).size() == 100);
-  older = std::unexpected(Error{});
-  CHECK(with_version(2).has_value());
-  CHECK(with_version(3).has_value());
-  CHECK(with_version(4).has_value());
-  CHECK(with_version(5).has_value());
-  CHECK(with_version(6).error().kind == ErrorKind::unsupported);
-  CHECK(with_version(0).error().kind == ErrorKind::unsupported);
+  for (const std::int64_t other : {std::int64_t{0}, kSchema - 1, kSchema + 1}) {
+    CAPTURE(other);
+    const auto refused = with_version(other);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().kind == ErrorKind::unsupported);
+  }
+  CHECK(with_version(kSchema).has_value());
+}
+
+TEST_CASE_FIXTURE(Directory, "a file that is read is never written") {
+  {
+    Store store = open_store(file);
+    fill(store, 0, 10);
+  }
+  const auto before = files_of(state);
+  {
+    Result<Store> history = Store::open_for_reading(file);
+    REQUIRE(history.has_value());
+    CHECK_FALSE(history->append({}, {decision_of(kId, 1, at_second(1))}, {}).has_value());
+    CHECK_FALSE(history->save_learned("image", nlohmann::json(1)).has_value());
+  }
+  CHECK(files_of(state) == before);
 }

@@ -1,15 +1,14 @@
-#include "storage/plain_tables.h"
+#include "storage/table_page.h"
 
 #include <algorithm>
 
 #include "base/text.h"
+#include "storage/sqlite.h"
 
 namespace cgphase {
 namespace {
 
-// An engine keeps the labels of its containers to root, and people keep secrets in them: an export
-// is made by a group and handed on.
-constexpr std::string_view kUntoldColumn = "labels";
+constexpr std::string_view kSecretColumn = "labels";
 
 std::size_t bytes_of(const SqlValue& value) {
   const auto* const text = std::get_if<std::string>(&value);
@@ -23,19 +22,14 @@ Result<TablePage> read_table_page(Connection& connection, std::string_view table
   if (std::ranges::find(kPlainTables, table) == kPlainTables.end())
     return failure(ErrorKind::invalid,
                    "no table '" + escape_name(table.substr(0, 64)) + "' to export");
-  const std::string name(table);
-  const auto there = connection.integer(
-      "SELECT count(*) FROM sqlite_schema WHERE type='table' AND name='" + name + "'");
-  if (!there) return std::unexpected(there.error());
-  TablePage page;
-  if (*there == 0) return page;
-  Result<Statement> rows = connection.prepare("SELECT * FROM " + name +
+  Result<Statement> rows = connection.prepare("SELECT * FROM " + std::string(table) +
                                               " WHERE rowid > ? ORDER BY rowid LIMIT ?");
   if (!rows) return std::unexpected(rows.error());
-  std::vector<int> told;
+  TablePage page;
+  std::vector<int> exported;
   for (int column = 0; column < rows->column_count(); ++column) {
-    if (rows->column_name(column) == kUntoldColumn) continue;
-    told.push_back(column);
+    if (rows->column_name(column) == kSecretColumn) continue;
+    exported.push_back(column);
     page.columns.push_back(
         {std::string(rows->column_name(column)), std::string(rows->column_type(column))});
   }
@@ -45,7 +39,7 @@ Result<TablePage> read_table_page(Connection& connection, std::string_view table
     if (!row) return std::unexpected(row.error());
     if (!*row) break;
     auto& values = page.rows.emplace_back();
-    for (const int column : told) {
+    for (const int column : exported) {
       values.push_back(rows->value(column));
       bytes += bytes_of(values.back());
     }
