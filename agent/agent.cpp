@@ -107,6 +107,7 @@ Agent::Agent(Config config, Parts parts, const Clock& clock, Post post)
       parts_(std::move(parts)),
       journal_(parts_.log, tick_),
       overrides_(std::move(parts_.overrides), config_, clock_, parts_.store.get(), post_),
+      history_(parts_.store.get()),
       outside_(config_.cgroup_root, config_.proc_root),
       neighbourhood_(config_.proc_root, config_.cgroup_root),
       gpus_(std::move(parts_.gpu_scanner)),
@@ -125,7 +126,7 @@ void Agent::tick() {
   bursts_.observe(tick_);
   drain_events();
   learning_.tick();
-  store_tick();
+  history_.add(tick_, parts_.pipeline, journal_);
   if (totals().ticks % kSaveRetryTicks == 0) overrides_.retry_save();
 }
 
@@ -451,49 +452,9 @@ LimitWriter::RestoreReport Agent::stop() {
 Status Agent::store_all() {
   drain_events();
   tick_.containers.clear();  // these samples are stored
-  store_tick();
+  history_.add(tick_, parts_.pipeline, journal_);
   learning_.save_at_stop();
   return parts_.store ? parts_.store->flush_and_stop() : Status{};
-}
-
-// Each move of the clock is stored, so a move too small to matter is ignored: the clock is slewed.
-void Agent::follow_clock() {
-  constexpr std::uint64_t kMoveMs = 20;
-  const auto start = std::chrono::duration_cast<std::chrono::milliseconds>(
-      tick_.wall_time.time_since_epoch() - tick_.time.time_since_epoch());
-  if (start.count() < 0) return clock_start_ms_.reset();
-  const auto now = static_cast<std::uint64_t>(start.count());
-  const std::uint64_t known = clock_start_ms_.value_or(0);
-  if (std::max(now, known) - std::min(now, known) > kMoveMs) clock_start_ms_ = now;
-}
-
-void Agent::store_tick() {
-  std::vector<JournalDecision> decisions = journal_.drain_decisions();
-  std::vector<JournalOutcome> outcomes = journal_.drain_outcomes();
-  if (!parts_.store) return;
-  follow_clock();
-  std::vector<HistoryPoint> points;
-  points.reserve(tick_.containers.size());
-  for (const Sample& sample : tick_.containers) {
-    const ContainerView* view = parts_.pipeline.find(sample.id);
-    HistoryPoint& point = points.emplace_back(tick_.wall_time, sample);
-    point.host = tick_.host;
-    point.clock_start_ms = clock_start_ms_;
-    if (view == nullptr) continue;
-    point.phase = view->phase;
-    point.original.cpu_max = view->original.cpu_max;
-    if (view->original.memory_max || view->original.memory_high)
-      point.original.memory_max = MemoryLimit{view->original.memory_bytes()};
-  }
-  std::vector<StoredContainer> names;
-  if (parts_.store->drain_name_request())
-    for (const ContainerView* view : parts_.pipeline.containers())
-      names.push_back({view->info, tick_.wall_time});
-  parts_.store->enqueue({.containers = std::move(names),
-                         .points = std::move(points),
-                         .decisions = std::move(decisions),
-                         .outcomes = std::move(outcomes),
-                         .time = tick_.wall_time});
 }
 
 // The companion restored everything because this process was silent for too long. The limits that

@@ -16,6 +16,7 @@
 #include "agent/change_journal.h"
 #include "agent/chosen_model.h"
 #include "agent/config/config.h"
+#include "agent/history_feed.h"
 #include "agent/learning.h"
 #include "agent/logging/change_log.h"
 #include "agent/observers/burst_watch.h"
@@ -172,18 +173,16 @@ class Agent {
   void submit(const Decision& decision);
   ProgramWatch::Surroundings around_programs() const;
   void watch_programs();
-  void follow_clock();
-  void store_tick();
 
   Config config_;         // its mode is the one in force
   Mode configured_mode_;  // what the configuration says
   const Clock& clock_;
   Post post_;
   Parts parts_;  // after what its threads use
-  Counter clock_start_ms_;  // of stored points
   NodeSample tick_;
   ChangeJournal journal_;
   Overrides overrides_;
+  HistoryFeed history_;
   OutsideUse outside_;
   Neighbourhood neighbourhood_;
   GpuWatch gpus_;

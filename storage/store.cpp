@@ -47,6 +47,7 @@ class Store::Impl {
   Status reopen();
   void detach();
   Status replace(const std::string& reason);
+  void carry_learned();
 
   const Options options_;
   Fd lock_;  // of a file that is read without a -wal
@@ -80,8 +81,20 @@ Status Store::Impl::open_file() {
 Status Store::Impl::open_or_replace() {
   const Status opened = open_file();
   if (!opened && open_fault_.corrupt()) return replace("corrupt");
-  if (!opened && open_fault_.outdated) return replace("old");
-  return opened;
+  if (opened || !open_fault_.outdated) return opened;
+  Status replaced = replace("old");
+  if (replaced) carry_learned();
+  return replaced;
+}
+
+// Every schema so far has the same table of learned state. Runs of days and the memory of OOM kills
+// are in it, so a new schema must not lose it. The old file stays if this fails.
+void Store::Impl::carry_learned() {
+  std::string path;
+  for (const char c : *quarantined_) path += c == '\'' ? std::string("''") : std::string(1, c);
+  static_cast<void>(file_->connection.execute(
+      "ATTACH '" + path + "' AS old; INSERT OR IGNORE INTO learned (image, crc32c, json) "
+      "SELECT image, crc32c, json FROM old.learned; DETACH old"));
 }
 
 // The old file must be closed before a new one gets its name.

@@ -121,7 +121,9 @@ std::vector<ProgramAct> ProgramProbe::drain() {
 
 std::string ProgramProbe::tier() const { return impl_->started.tier; }
 
-bool ProgramProbe::reports_reads() const { return impl_->started.tier == kProgramTiers.front().name; }
+bool ProgramProbe::reports_reads() const {
+  return impl_->started.tier == kProgramTiers.front().name;
+}
 
 std::uint64_t ProgramProbe::lost() const {
   return __atomic_load_n(&impl_->started.probe->bss->lost, __ATOMIC_RELAXED);

@@ -54,7 +54,7 @@ Limits cpu_limits(std::optional<std::uint64_t> quota, std::uint64_t period = 100
 
 }  // namespace
 
-TEST_CASE("a write is told with its command, pid, unit, file and value") {
+TEST_CASE("a write is reported with its command, pid, unit, file and value") {
   CHECK(remembered({write_of("memory.max", "536870912")})
             .writer(kWritten, memory_limits(536870912), kLongAgo) ==
         "dockerd (pid 812, docker.service) wrote memory.max 536870912");
@@ -64,7 +64,7 @@ TEST_CASE("a write is told with its command, pid, unit, file and value") {
         "dockerd (pid 812) wrote cpu.max 50000 100000");
 }
 
-TEST_CASE("hostile commands, cgroups and values are told in printable text") {
+TEST_CASE("hostile commands, cgroups and values become printable text") {
   LimitWrite write = write_of("memory.max", "512M");
   write.command = "\x1b[2J\xff";
   write.writer_path = "/a\nb/\x1b.scope";
@@ -72,7 +72,7 @@ TEST_CASE("hostile commands, cgroups and values are told in printable text") {
         "\"\\x1b[2J\\xff\" (pid 812, \\x1b.scope) wrote memory.max 512M");
 }
 
-TEST_CASE("a command, a unit or a value that imitates our words is told in quotes") {
+TEST_CASE("a command, a unit or a value that imitates our words is in quotes") {
   LimitWrite write = write_of("cpu.max", "50000 100000 (pid 1, init.scope)");
   write.command = "systemd (pid 1,";
   write.writer_path = "/a) wrote \"1\"; b (pid 1, init.scope";
@@ -130,7 +130,7 @@ TEST_CASE("the kernel takes whole pages, so a write of a part of one explains wh
   CHECK_FALSE(explains("memory.max", std::to_string(2 * page), memory_limits(page)));
 }
 
-TEST_CASE("of several writes the newest that explains is told, and none from before") {
+TEST_CASE("the newest of several matching writes is reported, and none from before the start") {
   std::vector<LimitWrite> writes = {write_of("memory.max", "512M", 100),
                                     write_of("cpu.max", "50000", 101),
                                     write_of("memory.max", "nonsense", 102)};

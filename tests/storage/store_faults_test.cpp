@@ -287,14 +287,15 @@ TEST_CASE("somebody else's database is refused and left byte for byte") {
   CHECK(content_of(path) == before);
 }
 
-TEST_CASE("a file of an older schema is moved aside and a new one begun") {
+TEST_CASE("a file of an older schema is moved aside, and the new one has what was learned") {
   const ScratchDirectory scratch;
-  const std::string path = scratch.path("h.db");
+  const std::string path = scratch.path("it's.db");
   make_store(path);
   run_sql(path, "PRAGMA user_version=" + std::to_string(kSchema - 1));
   {
     Store store = open_store(path);
     CHECK(store.quarantined() == path + ".old-1");
+    CHECK(store.load_learned("img").value() == nlohmann::json{{"count", 1}});
     CHECK(store.decisions(kOne, at_second(9), 9)->empty());
     CHECK(store.append({}, {decision_of(kOne, 1, at_second(1))}, {}).has_value());
   }

@@ -13,9 +13,9 @@ CHECKED_FOLDERS = ("agent/http/", "agent/logging/", "agent/server/", "base/", "b
                    "cgroupfs/", "cli/", "cmake/", "collectors/containers/", "collectors/gpu/",
                    "control/", "core/", "lab/", "model/", "policy/", "protocol/", "storage/",
                    "traces/", "tests/arm64/", "tests/base/", "tests/cgroupfs/", "tests/cli/",
-                   "tests/control/", "tests/core/", "tests/engines/", "tests/fuzz/", "tests/kernel/", "tests/lab/", "tests/model/",
-                   "tests/packaging/", "tests/policy/", "tests/simulator/", "tests/traces/",
-                   "tests/workloads/")
+                   "tests/control/", "tests/core/", "tests/engines/", "tests/fuzz/",
+                   "tests/kernel/", "tests/lab/", "tests/model/", "tests/packaging/",
+                   "tests/policy/", "tests/simulator/", "tests/traces/", "tests/workloads/")
 
 # A pattern and its replacement. Each pattern catches one use that makes a sentence hard to read,
 # and as few other uses as possible.
