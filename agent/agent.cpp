@@ -23,9 +23,9 @@ constexpr std::uint64_t kSaveRetryTicks = 10;
 // Age up to which a check of the kill switch counts; each beat checks it.
 constexpr std::chrono::milliseconds kFreshCheck{500};
 
-// The wait for a raise of the guard that is being written. A raise that takes longer looks like a
-// change by somebody else.
-constexpr std::chrono::milliseconds kGuardPatience{20};
+// The wait for a raise of the fast path that is being written. A raise that takes longer looks like
+// a change by somebody else.
+constexpr std::chrono::milliseconds kFastPathPatience{20};
 
 void add(LimitWriter::RestoreReport& sum, LimitWriter::RestoreReport more) {
   sum.restored += more.restored;
@@ -51,7 +51,7 @@ FinishedWrite finished(const LimitResult& result) {
   return {result.decision_id, end_of(result), result.in_force, result.error};
 }
 
-FastRaise fast_raise(const GuardAction& action) {
+FastRaise fast_raise(const FastPathAction& action) {
   FastRaise raise{.container = action.id, .resource = resource_of(action.knob),
                   .reason = action.reason, .before = {}, .after = {}, .time = action.time};
   (void)parse_knob(action.knob, action.old_value.view(), raise.before);
@@ -65,7 +65,7 @@ std::string why(const Decision& decision) {
 
 // An unidentified manager keeps overwriting this container's limits.
 bool rivalled(const ContainerView& view) {
-  return view.cpu_holding == Verdict::rival || view.memory_holding == Verdict::rival;
+  return view.cpu_blocked_by == Verdict::rival || view.memory_blocked_by == Verdict::rival;
 }
 
 // Not enforced, but its original limits could not be restored yet.
@@ -112,7 +112,7 @@ Agent::Agent(Config config, Parts parts, const Clock& clock, Post post)
       neighbourhood_(config_.proc_root, config_.cgroup_root),
       gpus_(std::move(parts_.gpu_scanner)),
       gpu_usage_(parts_.gpus ? std::move(parts_.gpus) : no_gpu_source("not asked for")),
-      learning_({.pipeline = parts_.pipeline, .bursts = bursts_, .store = parts_.store.get(),
+      learning_({.core = parts_.core, .bursts = bursts_, .store = parts_.store.get(),
                  .tick = tick_},
                 {.locked = parts_.history_locked, .last_written = parts_.last_written},
                 model_key(parts_.model.engine.get()), name_of_this_daemon(clock_), post_) {
@@ -122,16 +122,16 @@ Agent::Agent(Config config, Parts parts, const Clock& clock, Post post)
 void Agent::tick() {
   tick_requested_ = false;
   step(collect());
-  outside_.observe(tick_, parts_.pipeline.containers());
+  outside_.observe(tick_, parts_.core.containers());
   bursts_.observe(tick_);
   drain_events();
   learning_.tick();
-  history_.add(tick_, parts_.pipeline, journal_);
+  history_.add(tick_, parts_.core, journal_);
   if (totals().ticks % kSaveRetryTicks == 0) overrides_.retry_save();
 }
 
 // Everything that happened since the last tick, with the sample. The results of the writer and the
-// guard are collected after the files were read: the core applies them first.
+// fast path are collected after the files were read: the core applies them first.
 TickInput Agent::collect() {
   watch_kill_switch_in_tick();
   bool new_facts = watch_neighbours();
@@ -139,11 +139,11 @@ TickInput Agent::collect() {
   gpu_usage_.fill(tick_);
   if (parts_.probes) parts_.probes->fill_counters(tick_);
   adopt_after_revocation();
-  if (parts_.guard) (void)parts_.guard->settle(kGuardPatience);
+  if (parts_.fast_path) (void)parts_.fast_path->settle(kFastPathPatience);
   TickInput input = collect_events();
-  if (parts_.guard) parts_.guard->close_dropped();
+  if (parts_.fast_path) parts_.fast_path->close_dropped();
   const auto gpu_scan_wanted = [this](CgroupId id) {
-    const ContainerView* view = parts_.pipeline.find(id);
+    const ContainerView* view = parts_.core.find(id);
     return view != nullptr && view->wants_gpu_look;
   };
   new_facts |= gpus_.scan(tick_, gpu_scan_wanted);
@@ -154,7 +154,7 @@ TickInput Agent::collect() {
   // waits while they load, and nothing is lowered yet.
   if (parts_.probes) {
     parts_.probes->set_wanted(
-        std::ranges::any_of(parts_.pipeline.containers(), [](const ContainerView* view) {
+        std::ranges::any_of(parts_.core.containers(), [](const ContainerView* view) {
           return view->mode != Mode::observe;
         }));
     input.limit_writes = parts_.probes->drain_limit_writes();
@@ -165,25 +165,25 @@ TickInput Agent::collect() {
   return input;
 }
 
-// Results of the writer, and raises of the guard.
+// Results of the writer, and raises of the fast path.
 TickInput Agent::collect_events() {
   TickInput input{.now = clock_.monotonic_now()};
   input.writes = std::exchange(refused_, {});
   if (parts_.writer)
     for (const LimitResult& result : parts_.writer->drain_results())
       if (result.decision_id != 0) input.writes.push_back(finished(result));  // 0: a reclaim
-  if (!parts_.guard) return input;
-  const std::vector<GuardAction> actions = parts_.guard->take_actions();
-  // The count is read after the guard's wake was taken, so a later write wakes again.
-  const std::uint64_t outside_writes = parts_.guard->outside_writes();
+  if (!parts_.fast_path) return input;
+  const std::vector<FastPathAction> actions = parts_.fast_path->take_actions();
+  // The count is read after the fast path's wake was taken, so a later write wakes again.
+  const std::uint64_t outside_writes = parts_.fast_path->outside_writes();
   if (outside_writes != std::exchange(outside_writes_, outside_writes)) tick_requested_ = true;
-  for (const GuardAction& action : actions)
+  for (const FastPathAction& action : actions)
     if (action.written) input.fast_raises.push_back(fast_raise(action));
   return input;
 }
 
 void Agent::collect_facts(TickInput& input) const {
-  for (const ContainerView* view : parts_.pipeline.containers())
+  for (const ContainerView* view : parts_.core.containers())
     input.facts.emplace_back(view->info.id, facts_of(view->info));
 }
 
@@ -193,8 +193,8 @@ void Agent::drain_events() {
 }
 
 void Agent::step(const TickInput& input) {
-  const TickOutput output = parts_.pipeline.step(input);
-  journal_.record(output, parts_.pipeline, clock_.monotonic_now());
+  const TickOutput output = parts_.core.step(input);
+  journal_.record(output, parts_.core, clock_.monotonic_now());
   apply(output);
 }
 
@@ -206,21 +206,21 @@ void Agent::apply(const TickOutput& output) {
     parts_.writer->submit_reclaim(reclaim.container, reclaim.bytes);
 }
 
-ProgramWatch::Surroundings Agent::around_programs() const {
+ProgramWatch::Environment Agent::around_programs() const {
   const auto attended = [this](CgroupId id) {
-    const ContainerView* view = parts_.pipeline.find(id);
+    const ContainerView* view = parts_.core.find(id);
     return view != nullptr && view->mode != Mode::observe;
   };
   const auto directory = [this](CgroupId id) { return parts_.sampler.duplicate_directory(id); };
   return {.probes = parts_.probes.get(), .proc_root = config_.proc_root, .attended = attended,
-          .directory = directory, .start_up = config_.rails.start_up};
+          .directory = directory, .start_up = config_.safety.start_up};
 }
 
 void Agent::watch_programs() {
   programs_.look(tick_, around_programs());
-  if (listening_ || !parts_.guard || !parts_.probes) return;
+  if (listening_ || !parts_.fast_path || !parts_.probes) return;
   if (auto starts = parts_.probes->program_starts())
-    listening_ = parts_.guard->listen(std::move(starts)).has_value();
+    listening_ = parts_.fast_path->listen(std::move(starts)).has_value();
 }
 
 void Agent::beat() {
@@ -231,18 +231,18 @@ void Agent::beat() {
 }
 
 void Agent::container_added(const ContainerInfo& info) {
-  Admission admission{.mode = mode_of(info), .prior = learning_.prior(info),
+  InitialState initial{.mode = mode_of(info), .prior = learning_.prior(info),
                       .facts = facts_of(info)};
   if (parts_.kernel_writer != nullptr)
-    admission.original = parts_.kernel_writer->leased_originals(info.id);
-  const bool leased = admission.original != Limits{};
+    initial.original = parts_.kernel_writer->leased_originals(info.id);
+  const bool leased = initial.original != Limits{};
   if (parts_.writer && (info.hands_off.empty() || leased)) {
     Result<Fd> directory = parts_.sampler.duplicate_directory(info.id);
     if (directory) (void)parts_.writer->attach(info.id, info.path, std::move(*directory));
   }
-  if (leased) admission.original = restore_found(info.id);
-  parts_.sampler.set_detail(info.id, admission.mode != Mode::observe);
-  parts_.pipeline.admit(info.id, std::move(admission));
+  if (leased) initial.original = restore_found(info.id);
+  parts_.sampler.set_detail(info.id, initial.mode != Mode::observe);
+  parts_.core.admit(info.id, std::move(initial));
   if (!parts_.store) return;
   parts_.store->enqueue({.containers = {{info, tick_.wall_time}}});
   learning_.request_priors(info);
@@ -265,7 +265,7 @@ Limits Agent::restore_found(CgroupId id) {
 }
 
 void Agent::container_removed(CgroupId id) {
-  if (const ContainerView* view = parts_.pipeline.find(id)) {
+  if (const ContainerView* view = parts_.core.find(id)) {
     learning_.end_run(*view);
   }
   if (parts_.writer) {
@@ -280,7 +280,7 @@ void Agent::container_removed(CgroupId id) {
 }
 
 void Agent::submit(const Decision& decision) {
-  const ContainerView* view = parts_.pipeline.find(decision.container);
+  const ContainerView* view = parts_.core.find(decision.container);
   if (view == nullptr) return;
   // Without a companion nothing more is lowered, but lowered limits are still raised.
   const bool may = parts_.writer && (writable_ || decision.direction == Direction::raise);
@@ -297,7 +297,7 @@ void Agent::submit(const Decision& decision) {
       decision.resource == Resource::memory && decision.direction == Direction::lower;
   if (const auto bytes = decision.new_limits.memory_bytes(); lowers_memory && bytes)
     change.memory_need_ceiling = Bytes{static_cast<std::uint64_t>(
-        static_cast<double>(bytes->value) * config_.rails.at_risk_ratio)};
+        static_cast<double>(bytes->value) * config_.safety.at_risk_ratio)};
   parts_.writer->submit(std::move(change));
 }
 
@@ -311,7 +311,7 @@ Mode Agent::mode_of(const ContainerInfo& info) const {
 
 std::vector<const ContainerView*> Agent::capped() const {
   std::vector<const ContainerView*> capped;
-  for (const ContainerView* view : parts_.pipeline.containers())
+  for (const ContainerView* view : parts_.core.containers())
     if (const auto own = overrides_.own_mode(view->info);
         own && own->mode > overrides_.ceiling())
       capped.push_back(view);
@@ -336,7 +336,7 @@ LimitWriter::RestoreReport Agent::set_mode(std::optional<Mode> mode, bool until_
 
 LimitWriter::RestoreReport Agent::set_mode(CgroupId id, std::optional<Mode> mode,
                                            bool until_restart) {
-  const ContainerView* view = parts_.pipeline.find(id);
+  const ContainerView* view = parts_.core.find(id);
   if (view == nullptr) return {};
   const Status kept = overrides_.set_mode(view->info, mode, until_restart);
   return with_failure(kept, apply_modes());
@@ -357,11 +357,11 @@ nlohmann::json Agent::bursts(const ContainerView& view) const {
 LimitWriter::RestoreReport Agent::apply_modes() {
   LimitWriter::RestoreReport report;
   const Reason reason = standing_down().empty() ? Reason::restored : Reason::another_manager;
-  for (const ContainerView* view : parts_.pipeline.containers()) {
+  for (const ContainerView* view : parts_.core.containers()) {
     const Mode before = view->mode;
     const Mode mode = mode_of(view->info);
     // The mode first: in enforce mode, a restore would look like a change by somebody else.
-    parts_.pipeline.set_mode(view->info.id, mode);
+    parts_.core.set_mode(view->info.id, mode);
     parts_.sampler.set_detail(view->info.id, mode != Mode::observe);
     if (before == Mode::enforce && mode != Mode::enforce)
       add(report, restore(view->info.id, reason));
@@ -413,7 +413,7 @@ void Agent::set_writable(bool writable) {
 }
 
 LimitWriter::RestoreReport Agent::set_paused(CgroupId id, bool paused) {
-  const ContainerView* view = parts_.pipeline.find(id);
+  const ContainerView* view = parts_.core.find(id);
   if (view == nullptr) return {};
   const Status kept = overrides_.set_paused(view->info, paused);
   return with_failure(kept, apply_modes());
@@ -432,7 +432,7 @@ LimitWriter::RestoreReport Agent::restore(CgroupId id, Reason reason) {
 LimitWriter::RestoreReport Agent::restore_all() {
   if (!parts_.writer) return {};
   LimitWriter::RestoreReport report;
-  for (const ContainerView* view : parts_.pipeline.containers())
+  for (const ContainerView* view : parts_.core.containers())
     add(report, restore(view->info.id));
   // Then cgroups that are no longer known as containers. A failure is reported once.
   LimitWriter::RestoreReport rest = parts_.writer->restore_all();
@@ -445,14 +445,14 @@ LimitWriter::RestoreReport Agent::restore_all() {
 }
 
 LimitWriter::RestoreReport Agent::stop() {
-  if (parts_.guard) parts_.guard->stop();
+  if (parts_.fast_path) parts_.fast_path->stop();
   return restore_all();
 }
 
 Status Agent::store_all() {
   drain_events();
   tick_.containers.clear();  // these samples are stored
-  history_.add(tick_, parts_.pipeline, journal_);
+  history_.add(tick_, parts_.core, journal_);
   learning_.save_at_stop();
   return parts_.store ? parts_.store->flush_and_stop() : Status{};
 }
@@ -466,7 +466,7 @@ void Agent::adopt_after_revocation() {
   parts_.kernel_writer->heartbeat(clock_.monotonic_now());
   TickInput input = collect_events();
   parts_.kernel_writer->acknowledge_revocation();
-  for (const ContainerView* view : parts_.pipeline.containers())
+  for (const ContainerView* view : parts_.core.containers())
     input.restored.push_back({view->info.id, Reason::silence,
                               parts_.kernel_writer->not_original(view->info.id)});
   step(input);
@@ -474,7 +474,7 @@ void Agent::adopt_after_revocation() {
 
 int Agent::result_fd() const { return parts_.writer ? parts_.writer->result_fd() : -1; }
 
-int Agent::guard_fd() const { return parts_.guard ? parts_.guard->action_fd() : -1; }
+int Agent::fast_path_fd() const { return parts_.fast_path ? parts_.fast_path->action_fd() : -1; }
 
 std::vector<std::string> Agent::reload(Config config) {
   std::vector<std::string> kept = keep_until_restart(config_, config);
@@ -482,14 +482,14 @@ std::vector<std::string> Agent::reload(Config config) {
     kept.push_back("mode stays observe: this host cannot be written to");
     config.mode = Mode::observe;
   }
-  if (config.rails != config_.rails && !parts_.pipeline.containers().empty())
+  if (config.safety != config_.safety && !parts_.core.containers().empty())
     kept.push_back("lower_gpu_quota applies to containers that appear from now on");
   config_ = std::move(config);
   // The newest setting wins: a new mode in the configuration replaces the one that a command set.
   if (std::exchange(configured_mode_, config_.mode) != config_.mode) overrides_.drop_host_mode();
   follow_host_mode();
-  parts_.pipeline.set_rails(config_.rails);
-  if (parts_.guard) parts_.guard->set_rails(config_.rails);
+  parts_.core.set_safety(config_.safety);
+  if (parts_.fast_path) parts_.fast_path->set_safety(config_.safety);
   neighbourhood_.look_again();
   (void)apply_modes();
   return kept;
@@ -501,10 +501,11 @@ std::vector<Source> Agent::sources() const {
   sources.push_back(gpus_.source());
   sources.push_back(gpu_usage_.source(clock_.monotonic_now()));
   if (parts_.probes) std::ranges::move(parts_.probes->sources(), std::back_inserter(sources));
-  if (!parts_.guard) return sources;
-  const GuardSource pressure = parts_.guard->pressure(), inotify = parts_.guard->inotify();
-  sources.push_back({"guard: pressure triggers", pressure.present, pressure.detail});
-  sources.push_back({"guard: inotify", inotify.present, inotify.detail});
+  if (!parts_.fast_path) return sources;
+  const FastPathSource pressure = parts_.fast_path->pressure(),
+                       inotify = parts_.fast_path->inotify();
+  sources.push_back({"fast path: pressure triggers", pressure.present, pressure.detail});
+  sources.push_back({"fast path: inotify", inotify.present, inotify.detail});
   return sources;
 }
 
@@ -531,7 +532,7 @@ std::vector<std::string> Agent::degraded() const {
     sentences.push_back("only observing, with the original limits: " + why);
   if (!standing_down().empty())
     sentences.push_back("only observing, with the original limits: " + standing_down());
-  const std::vector<const ContainerView*> containers = parts_.pipeline.containers();
+  const std::vector<const ContainerView*> containers = parts_.core.containers();
   if (const std::string names = names_of(containers, left_lowered); !names.empty())
     sentences.push_back("limits that could not be put back yet, and are tried again: " + names);
   if (const std::string names = names_of(containers, rivalled); !names.empty())
@@ -543,9 +544,9 @@ std::vector<std::string> Agent::degraded() const {
       sentences.push_back("the history is incomplete: " + *reason);
   if (const std::string& damage = learning_.history().damage; !damage.empty())
     sentences.push_back(damage);
-  if (parts_.guard && parts_.guard->lost_actions() > 0)
-    sentences.push_back(std::to_string(parts_.guard->lost_actions()) +
-                        " raises by the guard are missing in the journal");
+  if (parts_.fast_path && parts_.fast_path->lost_actions() > 0)
+    sentences.push_back(std::to_string(parts_.fast_path->lost_actions()) +
+                        " raises by the fast path are missing in the journal");
   if (overrides_.table().lost())
     sentences.push_back("only observing: the file of pauses and modes was damaged, so a pause may "
                         "be lost; `cgphase mode " +

@@ -1,5 +1,5 @@
 // The agent runs the control loop: it collects what happened, lets the core decide
-// (core/pipeline.h), and applies the decisions. It owns the state that answers are made from. It
+// (core/core.h), and applies the decisions. It owns the state that answers are made from. It
 // knows no sockets, signals or event loops; agent/daemon.h does.
 #pragma once
 
@@ -30,9 +30,9 @@
 #include "base/result.h"
 #include "collectors/ebpf/probe_source.h"
 #include "collectors/node_sampler.h"
-#include "control/fast_path/guard.h"
+#include "control/fast_path/fast_path.h"
 #include "control/writer/kernel_limit_writer.h"
-#include "core/pipeline.h"
+#include "core/core.h"
 #include "storage/store_thread.h"
 
 namespace cgphase {
@@ -42,17 +42,17 @@ class Agent {
  public:
   struct Parts {
     NodeSampler sampler;
-    Pipeline pipeline;
+    Core core;
     LimitWriter* writer = nullptr;               // null where nothing may be written
     KernelLimitWriter* kernel_writer = nullptr;  // the same object where it is the real one
-    Guard* guard = nullptr;                      // may be null
+    FastPath* fast_path = nullptr;                      // may be null
     std::unique_ptr<ProbeSource> probes;         // may be null: nothing is asked of BPF
     std::unique_ptr<GpuScanner> gpu_scanner;     // never null
     std::unique_ptr<GpuSource> gpus;             // may be null: GPUs are not read
     std::unique_ptr<StoreThread> store;          // may be null: history is off
     bool history_locked = false;                 // the store was not open yet when it was made
     std::optional<WallTime> last_written = {};   // a limit, by an earlier run
-    ChosenModel model;                           // the pipeline's
+    ChosenModel model;                           // the core's
     OverrideTable overrides;                     // that administrators set before
     ChangeLog* log = nullptr;                    // may be null: nothing is logged
   };
@@ -61,24 +61,25 @@ class Agent {
 
   Agent(Config config, Parts parts, const Clock& clock, Post post);
 
-  // One turn of the loop: collect, Pipeline::step(), apply; then learning and history.
+  // One turn of the loop: collect, Core::step(), apply; then learning and history.
   void tick();
   // Checks the kill switch and beats, which shows that the loop runs. Call it from the loop of the
   // ticks at least twice a second, however long the interval between ticks is.
   void beat();
-  // A turn without a sample. Call it when result_fd() or guard_fd() is readable; -1: there is none.
+  // A turn without a sample. Call it when result_fd() or fast_path_fd() is readable; -1: there is
+  // none.
   void drain_events();
   int result_fd() const;
-  int guard_fd() const;
+  int fast_path_fd() const;
   // True once after another process wrote a limit of ours. The next tick judges that write, so it
   // should run soon.
   bool take_tick_request() { return std::exchange(tick_requested_, false); }
 
-  // New configuration: modes at once, rails for containers that appear from now on, the guard's
+  // New configuration: modes at once, rails for containers that appear from now on, the fast path's
   // numbers for those that it watches from now on; the next tick looks for other managers.
   // What cannot change while running (roots, directories) is told, one sentence each.
   std::vector<std::string> reload(Config config);
-  // Another model from the next tick on (Pipeline::set_engine); limits stay. What was learned of
+  // Another model from the next tick on (Core::set_engine); limits stay. What was learned of
   // phases is kept for the model it belongs to, and what earlier runs taught of this one's is taken
   // up. False where it is the same model as before.
   bool take_model(ChosenModel model);
@@ -106,8 +107,8 @@ class Agent {
 
   // The state that answers are made from.
   const Config& config() const { return config_; }
-  const Pipeline& pipeline() const { return parts_.pipeline; }
-  const Pipeline::Totals& totals() const { return parts_.pipeline.totals(); }
+  const Core& core() const { return parts_.core; }
+  const Core::Totals& totals() const { return parts_.core.totals(); }
   std::uint64_t impossible_samples() const { return parts_.sampler.impossible_samples(); }
   std::vector<Source> sources() const;
   std::uint64_t store_size_bytes() const;
@@ -127,11 +128,11 @@ class Agent {
   std::vector<const ContainerView*> capped() const;
   // Its CPU quota is never lowered, because it has a GPU or may have one.
   bool keeps_cpu_quota(CgroupId id) const {
-    return gpus_.may_have_gpu(id) && !config_.rails.lower_gpu_quota;
+    return gpus_.may_have_gpu(id) && !config_.safety.lower_gpu_quota;
   }
   void after_save(Overrides::AfterSave then) { overrides_.after_save(std::move(then)); }
   // For as long as it or the daemon runs.
-  void set_pin(CgroupId id, const Pin& pin) { parts_.pipeline.set_pin(id, pin); }
+  void set_pin(CgroupId id, const Pin& pin) { parts_.core.set_pin(id, pin); }
   // Why nothing is written on this host at all: somebody else sets limits here. Empty: nobody.
   const std::string& standing_down() const { return neighbourhood_.standing_down(); }
   // Why this container is never written to; empty when it may be.
@@ -171,7 +172,7 @@ class Agent {
   Limits restore_found(CgroupId id);
   void container_removed(CgroupId id);
   void submit(const Decision& decision);
-  ProgramWatch::Surroundings around_programs() const;
+  ProgramWatch::Environment around_programs() const;
   void watch_programs();
 
   Config config_;         // its mode is the one in force
@@ -190,11 +191,11 @@ class Agent {
   BurstWatch bursts_;
   Learning learning_;  // after what it refers to
   ProgramWatch programs_;
-  bool listening_ = false;  // the guard, to programs that start
+  bool listening_ = false;  // the fast path, to programs that start
   bool kill_switch_ = false;
   std::optional<MonotonicTime> kill_switch_time_;  // of the last check
   bool writable_ = true;
-  std::uint64_t outside_writes_ = 0;  // counted by the guard so far
+  std::uint64_t outside_writes_ = 0;  // counted by the fast path so far
   bool tick_requested_ = false;
   std::vector<FinishedWrite> refused_;  // decisions that could not be submitted
 };

@@ -48,12 +48,13 @@ std::uint64_t own_rss_bytes() {
 }
 
 std::optional<Limits> proposal_of(const ContainerView& view) {
-  if (!view.wish.cpu && !view.wish.memory) return std::nullopt;
+  if (!view.recommendation.cpu && !view.recommendation.memory) return std::nullopt;
   Limits limits = view.original;
-  if (view.wish.cpu && limits.cpu_max)
+  if (view.recommendation.cpu && limits.cpu_max)
     limits.cpu_max->quota = Microseconds{static_cast<std::uint64_t>(
-        view.wish.cpu->value * static_cast<double>(limits.cpu_max->period.value))};
-  if (view.wish.memory && limits.memory_high) limits.memory_high->bytes = view.wish.memory;
+        view.recommendation.cpu->value * static_cast<double>(limits.cpu_max->period.value))};
+  if (view.recommendation.memory && limits.memory_high)
+    limits.memory_high->bytes = view.recommendation.memory;
   return limits;
 }
 
@@ -78,14 +79,19 @@ Answers::Answers(Agent& agent, const Clock& clock, Agent::Post post, Facts facts
     : agent_(agent), clock_(clock), post_(std::move(post)), facts_(std::move(facts)) {}
 
 ContainerReport Answers::report(const ContainerView& view) const {
-  ContainerReport report{.container = view.info, .mode = view.mode,
-                         .paused = agent_.overrides().paused(view.info), .phase = view.phase,
-                         .cpu_cores = view.cpu_cores, .limits = view.sample.limits,
-                         .original = view.original, .proposal = proposal_of(view),
+  ContainerReport report{.container = view.info,
+                         .mode = view.mode,
+                         .paused = agent_.overrides().paused(view.info),
+                         .phase = view.phase,
+                         .cpu_cores = view.cpu_cores,
+                         .limits = view.sample.limits,
+                         .original = view.original,
+                         .proposal = proposal_of(view),
                          .pinned = view.pin,
                          .cpu_limit_around = view.cpu_limit_around,
                          .memory_limit_around = view.memory_limit_around,
-                         .holding_cpu = view.cpu_holding, .holding_memory = view.memory_holding,
+                         .cpu_blocked_by = view.cpu_blocked_by,
+                         .memory_blocked_by = view.memory_blocked_by,
                          .throttled_usec = view.sample.cpu.throttled_usec,
                          .oom_kills = view.sample.memory_events.oom_kill,
                          .memory_delay_usec = view.memory_delay_usec};
@@ -107,7 +113,7 @@ ContainerReport Answers::report(const ContainerView& view) const {
       if (phase >= 0 && steps > 0) report.phases_seen.push_back({phase, steps});
     }
   }
-  set_savings(report, view.granted);
+  set_savings(report, view.ancestor_limits);
   return report;
 }
 
@@ -117,7 +123,7 @@ ContainerReport Answers::report_with_next(const ContainerView& view) {
   if (std::exchange(next_of_ticks_, ticks) != ticks) next_.clear();
   const auto [next, added] = next_.try_emplace(view.info.id);
   if (added)
-    if (const auto forecast = agent_.pipeline().forecast(view.info.id, kNextHorizon))
+    if (const auto forecast = agent_.core().forecast(view.info.id, kNextHorizon))
       next->second = next_phases(*forecast);
   full.next = next->second;
   return full;
@@ -141,7 +147,7 @@ std::optional<double> Answers::overhead_cpu_cores() const {
 
 std::vector<ContainerReport> Answers::reports() const {
   std::vector<ContainerReport> reports;
-  for (const ContainerView* view : agent_.pipeline().containers()) reports.push_back(report(*view));
+  for (const ContainerView* view : agent_.core().containers()) reports.push_back(report(*view));
   return reports;
 }
 
@@ -186,10 +192,10 @@ StatusReport Answers::status() const {
     status.store.state = "off";
   }
   sum_up(status, containers);
-  const Pipeline::Totals& totals = agent_.totals();
+  const Core::Totals& totals = agent_.totals();
   status.saved_core_seconds = totals.saved_core_seconds;
   status.saved_byte_seconds = totals.saved_byte_seconds;
-  for (const ContainerView* view : agent_.pipeline().containers()) {
+  for (const ContainerView* view : agent_.core().containers()) {
     status.saved_core_seconds += view->saved_core_seconds;
     status.saved_byte_seconds += view->saved_byte_seconds;
   }
@@ -211,7 +217,7 @@ StatusReport Answers::status() const {
 }
 
 Result<const ContainerView*> Answers::container(const std::string& name) const {
-  const std::vector<const ContainerView*> views = agent_.pipeline().containers();
+  const std::vector<const ContainerView*> views = agent_.core().containers();
   const Result<std::size_t> index = find_container(infos_of(views), name);
   if (!index) return std::unexpected(index.error());
   return views[*index];
@@ -228,7 +234,7 @@ Result<Answers::Asked> Answers::asked_about(const std::string& name) const {
       return std::unexpected(view.error());
     asked.absent = view.error();
   }
-  for (const ContainerView* other : agent_.pipeline().containers())
+  for (const ContainerView* other : agent_.core().containers())
     if (asked.gone() || other->info.id != asked.subject.id)
       asked.subject.others.push_back(other->info.id);
   return asked;
@@ -282,13 +288,13 @@ void Answers::answer(const Request& request, const Peer& peer, const Respond& re
 }
 
 void Answers::answer(const StatusRequest&, const Peer& peer, const Respond& respond) {
-  const std::size_t count = agent_.pipeline().containers().size();
+  const std::size_t count = agent_.core().containers().size();
   if (auto why = refusal(Verb::status, peer, kStatusShare, count)) return respond(*std::move(why));
   respond(to_json(status()));
 }
 
 void Answers::answer(const ListRequest&, const Peer& peer, const Respond& respond) {
-  const auto views = agent_.pipeline().containers();
+  const auto views = agent_.core().containers();
   if (auto why = refusal(Verb::list, peer, kListShare, views.size()))
     return respond(*std::move(why));
   ListReply reply;
@@ -316,7 +322,7 @@ void Answers::answer(const LearnedRequest& request, const Peer& peer, const Resp
   if (request.image) {
     const std::string name = unescape_name(*request.image);
     const auto live = static_cast<std::size_t>(std::ranges::count_if(
-        agent_.pipeline().containers(),
+        agent_.core().containers(),
         [&](const ContainerView* view) { return image_of(view->info) == name; }));
     if (live > kMostLearned)
       return respond(error_reply(Exit::failure, "learned: more than " +
@@ -344,12 +350,12 @@ void Answers::answer(const LearnedRequest& request, const Peer& peer, const Resp
 const std::vector<KnownContainer>& Answers::known(std::chrono::seconds duration) {
   const auto [found, added] = known_.try_emplace(duration);
   if (!added) return found->second;
-  for (const ContainerView* view : agent_.pipeline().containers()) {
+  for (const ContainerView* view : agent_.core().containers()) {
     if (view->inside) continue;  // its need is part of the container around it
     found->second.push_back({.name = view->info.name,
-                             .forecast = agent_.pipeline().forecast(view->info.id, duration),
+                             .forecast = agent_.core().forecast(view->info.id, duration),
                              .original = view->original,
-                             .granted = view->granted,
+                             .ancestor_limits = view->ancestor_limits,
                              .highest_cpu_cores = view->highest_cpu_cores,
                              .highest_memory_bytes = view->highest_memory_bytes});
   }
@@ -375,7 +381,7 @@ nlohmann::json Answers::fit(const FitRequest& request, const Peer& peer) {
   }
   const std::string words = encode_arguments(request);
   if (const auto same = fits_.find(words); same != fits_.end()) return same->second;
-  if (auto why = refusal(Verb::fit, peer, kFitShare, agent_.pipeline().containers().size()))
+  if (auto why = refusal(Verb::fit, peer, kFitShare, agent_.core().containers().size()))
     return *std::move(why);
   const FitHost host{.capacity = agent_.host(),
                      .outside_cpu_cores = agent_.outside().cpu_cores(1 - question.risk),
@@ -387,7 +393,7 @@ nlohmann::json Answers::fit(const FitRequest& request, const Peer& peer) {
 }
 
 std::string Answers::found_by(const ContainerView& view) const {
-  const std::vector<const ContainerView*> views = agent_.pipeline().containers();
+  const std::vector<const ContainerView*> views = agent_.core().containers();
   std::string name = escape_name(view.info.name);
   const Result<std::size_t> index = find_container(infos_of(views), name);
   return index && views[*index] == &view ? name : escape_name(view.info.path);
@@ -396,7 +402,7 @@ std::string Answers::found_by(const ContainerView& view) const {
 // As the key of agent/holds.h.
 std::string Answers::others_of_name(const ContainerInfo& info) const {
   const auto count =
-      std::ranges::count_if(agent_.pipeline().containers(), [&](const ContainerView* view) {
+      std::ranges::count_if(agent_.core().containers(), [&](const ContainerView* view) {
         return view->info.engine == info.engine && view->info.name == info.name;
       });
   if (count < 2) return "";

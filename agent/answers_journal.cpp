@@ -45,7 +45,7 @@ void Answers::answer(const ExplainRequest& request, const Peer&, const Respond& 
   ExplainReport explained{.now = {}, .at = time_of(request.at_seconds), .gone = asked->gone()};
   explained.kill_switch = agent_.kill_switch();
   if (!asked->gone()) {
-    const ContainerView& view = *agent_.pipeline().find(asked->subject.id);
+    const ContainerView& view = *agent_.core().find(asked->subject.id);
     explained.now = report_with_next(view);
     if (agent_.overrides().asked_mode(view.info) != Mode::observe)
       explained.unwritable = agent_.unwritable();
@@ -87,7 +87,7 @@ std::vector<JournalEvent> Answers::events_in_memory(std::optional<CgroupId> only
   std::vector<JournalEvent> events;
   const auto take = [&](const auto& entry, CgroupId id, int table) {
     if ((only && *only != id) || !within(span, entry.time)) return;
-    const ContainerView* const view = agent_.pipeline().find(id);
+    const ContainerView* const view = agent_.core().find(id);
     const auto later = static_cast<std::int64_t>(events.size());
     events.push_back({view != nullptr ? view->info.name : "(gone)", entry,
                       {entry.time.time_since_epoch().count(), table,

@@ -196,7 +196,7 @@ nlohmann::json Answers::set_host_mode(std::optional<Mode> mode, bool until_resta
   if (now != Mode::observe && agent_.kill_switch())
     action.changes.push_back("the kill switch is on: cgphase changes nothing while " +
                              escape_name(agent_.config().kill_switch) + " exists");
-  const auto views = agent_.pipeline().containers();
+  const auto views = agent_.core().containers();
   const auto enforced = [this](const ContainerView* view) {
     return agent_.overrides().asked_mode(view->info) == Mode::enforce;
   };
@@ -264,7 +264,7 @@ nlohmann::json Answers::restore_all() {
                       ? "every limit is as it was; host: observe"
                       : "host: observe, but not every limit could be restored";
   if (rest.restored + rest.foreign + rest.gone > 0) reply["changes"].push_back(knobs_text(rest));
-  for (const ContainerView* view : agent_.pipeline().containers())
+  for (const ContainerView* view : agent_.core().containers())
     if (view->pin.any()) reply["changes"].push_back(still_pinned(*view));
   reply["failures"] = nlohmann::json::array();
   for (const std::string& failure : rest.failures)

@@ -18,7 +18,7 @@ void push_bounded(std::deque<Entry>& entries, Entry entry) {
 
 }  // namespace
 
-void ChangeJournal::record(const TickOutput& output, const Pipeline& core, MonotonicTime now) {
+void ChangeJournal::record(const TickOutput& output, const Core& core, MonotonicTime now) {
   for (const AppliedChange& change : output.applied)
     record(change, core.find(change.decision.container), now);
   for (const Decision& decision : output.decisions) {
@@ -58,7 +58,7 @@ void ChangeJournal::record(const AppliedChange& change, const ContainerView* vie
   const bool fast_path = change.origin == AppliedChange::Origin::fast_path;
   record(Outcome{.decision_id = change.decision.decision_id, .time = now,
                  .container = change.decision.container, .kind = OutcomeKind::written,
-                 .detail = (fast_path ? "by the guard: " : "") +
+                 .detail = (fast_path ? "by the fast path: " : "") +
                            read_back_text(change.decision.old_limits, change.in_force)},
          view);
 }

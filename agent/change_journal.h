@@ -10,7 +10,7 @@
 #include "agent/logging/journal_share.h"
 #include "base/clock.h"
 #include "collectors/sample.h"
-#include "core/pipeline.h"
+#include "core/core.h"
 #include "storage/journal_event.h"
 
 namespace cgphase {
@@ -23,7 +23,7 @@ class ChangeJournal {
   ChangeJournal(ChangeLog* log, const NodeSample& last) : log_(log), last_(last) {}
 
   // Records everything in the output of one turn. `core` has taken that turn.
-  void record(const TickOutput& output, const Pipeline& core, MonotonicTime now);
+  void record(const TickOutput& output, const Core& core, MonotonicTime now);
 
   // The newest entries, also if there is no history. Oldest first, bounded.
   const std::deque<JournalDecision>& recent_decisions() const { return recent_decisions_; }

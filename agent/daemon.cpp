@@ -38,7 +38,7 @@
 #include "collectors/ebpf/probe_source.h"
 #include "collectors/gpu/gpu_reader.h"
 #include "collectors/gpu/gpu_thread.h"
-#include "control/fast_path/guard.h"
+#include "control/fast_path/fast_path.h"
 #include "control/lease/companion.h"
 #include "control/lease/restore.h"
 #include "control/writer/kernel_limit_writer.h"
@@ -138,7 +138,7 @@ class Daemon {
   std::string companion_error_;  // why there is none
   MonotonicTime companion_started_;
   bool companion_doubted_ = false;
-  std::unique_ptr<Guard> guard_;
+  std::unique_ptr<FastPath> fast_path_;
   std::unique_ptr<KernelLimitWriter> writer_;
   std::unique_ptr<Agent> agent_;
   std::unique_ptr<Answers> answers_;
@@ -147,7 +147,7 @@ class Daemon {
   asio::steady_timer timer_{io_}, beat_{io_};
   asio::signal_set signals_{io_, SIGTERM, SIGINT, SIGHUP};
   asio::posix::stream_descriptor results_{io_};
-  asio::posix::stream_descriptor guard_actions_{io_};
+  asio::posix::stream_descriptor fast_path_actions_{io_};
   MonotonicTime next_tick_, next_status_, next_watchdog_;
   MonotonicTime out_of_turn_{};  // the last tick between two
 };
@@ -195,16 +195,16 @@ Started<void> Daemon::prepare_writing() {
     host_sources_.push_back({"companion", false, started.error().text});
     return {};
   }
-  Result<std::unique_ptr<Guard>> guard =
-      Guard::create({.leases = leases_.get(), .clock = &clock_, .cgroup_root = root_.path,
-                     .rails = config_.rails});
-  if (!guard) return refuse(guard.error());
-  guard_ = std::move(*guard);
+  Result<std::unique_ptr<FastPath>> fast_path =
+      FastPath::create({.leases = leases_.get(), .clock = &clock_, .cgroup_root = root_.path,
+                     .safety = config_.safety});
+  if (!fast_path) return refuse(fast_path.error());
+  fast_path_ = std::move(*fast_path);
   Result<std::unique_ptr<KernelLimitWriter>> writer = KernelLimitWriter::create(
-      {.cgroup_root = root_.path, .leases = leases_.get(), .guard = guard_.get()});
+      {.cgroup_root = root_.path, .leases = leases_.get(), .fast_path = fast_path_.get()});
   if (!writer) return refuse(writer.error());
   writer_ = std::move(*writer);
-  if (const Status started = guard_->start(); !started) return refuse(started.error());
+  if (const Status started = fast_path_->start(); !started) return refuse(started.error());
   return {};
 }
 
@@ -345,17 +345,17 @@ Started<void> Daemon::make_agent() {
   if (!sampler) return refuse(sampler.error());
   ::mkdir(config_.state_dir.c_str(), 0750);  // where it cannot be made, what opens in it says why
   Opened history = open_store();
-  Result<Pipeline> pipeline = Pipeline::create({.policy = config_.policy, .risk = config_.risk,
-                                                .rails = config_.rails,
+  Result<Core> core = Core::create({.policy = config_.policy, .risk = config_.risk,
+                                                .safety = config_.safety,
                                                 .interval = config_.interval,
                                                 .manage_unlimited = config_.manage_unlimited,
                                                 .first_decision_id = history.first_decision_id},
                                                model->engine);
-  if (!pipeline) return refuse(pipeline.error());
-  pipeline->set_rails_memory(std::move(history.earlier.rails));
-  Agent::Parts parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
+  if (!core) return refuse(core.error());
+  core->set_safety_memory(std::move(history.earlier.safety));
+  Agent::Parts parts{.sampler = std::move(*sampler), .core = std::move(*core),
                      .writer = writer_.get(), .kernel_writer = writer_.get(),
-                     .guard = guard_.get(), .probes = make_probes(),
+                     .fast_path = fast_path_.get(), .probes = make_probes(),
                      .gpu_scanner = std::make_unique<GpuScanThread>(
                          [cgroups = root_.path, proc = config_.proc_root](const auto& question) {
                            return scan_for_gpu(cgroups, proc, question);
@@ -556,7 +556,7 @@ Exit Daemon::run() {
   if (options_.once) return run_once();
   on_signal();
   watch(results_, agent_->result_fd(), [this] { on_event(); });
-  watch(guard_actions_, agent_->guard_fd(), [this] { on_event(); });
+  watch(fast_path_actions_, agent_->fast_path_fd(), [this] { on_event(); });
   next_tick_ = clock_.monotonic_now();
   agent_->beat();
   tick();

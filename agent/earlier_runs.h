@@ -6,13 +6,13 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "policy/safety/rails_memory.h"
+#include "policy/safety/safety_memory.h"
 #include "storage/store.h"
 
 namespace cgphase {
 
 struct EarlierRuns {
-  RailsMemory rails;
+  SafetyMemory safety;
   std::optional<WallTime> last_written;  // a limit
   std::string damage;                    // why `rails` is empty although something was stored
 };

@@ -18,7 +18,7 @@ void HistoryFeed::follow_clock(const NodeSample& tick) {
   if (std::max(now, known) - std::min(now, known) > kMoveMs) clock_start_ms_ = now;
 }
 
-void HistoryFeed::add(const NodeSample& tick, const Pipeline& core, ChangeJournal& journal) {
+void HistoryFeed::add(const NodeSample& tick, const Core& core, ChangeJournal& journal) {
   std::vector<JournalDecision> decisions = journal.drain_decisions();
   std::vector<JournalOutcome> outcomes = journal.drain_outcomes();
   if (store_ == nullptr) return;

@@ -4,7 +4,7 @@
 #include "agent/change_journal.h"
 #include "base/units.h"
 #include "collectors/sample.h"
-#include "core/pipeline.h"
+#include "core/core.h"
 #include "storage/store_thread.h"
 
 namespace cgphase {
@@ -16,7 +16,7 @@ class HistoryFeed {
   explicit HistoryFeed(StoreThread* store) : store_(store) {}
 
   // Queues the tick. `core` has taken it. Drains the journal, also if history is off.
-  void add(const NodeSample& tick, const Pipeline& core, ChangeJournal& journal);
+  void add(const NodeSample& tick, const Core& core, ChangeJournal& journal);
 
  private:
   void follow_clock(const NodeSample& tick);

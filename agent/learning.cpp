@@ -10,7 +10,7 @@
 
 #include "agent/stored_runs.h"
 #include "policy/learned_json.h"
-#include "policy/safety/rails_memory_json.h"
+#include "policy/safety/safety_memory_json.h"
 
 namespace cgphase {
 namespace {
@@ -71,38 +71,38 @@ void PriorRequests::forget(CgroupId id) {
   std::erase_if(learned, [](const auto& request) { return request.second.empty(); });
 }
 
-Learning::Learning(const Surroundings& surroundings, History history, std::string model_key,
+Learning::Learning(const Environment& environment, History history, std::string model_key,
                    std::string daemon, Post post)
-    : parts_(surroundings), history_(std::move(history)), model_key_(std::move(model_key)),
+    : parts_(environment), history_(std::move(history)), model_key_(std::move(model_key)),
       daemon_(std::move(daemon)), post_(std::move(post)) {}
 
 void Learning::tick() {
   load_locked_history();
-  save_rails_memory(false);
+  save_safety_memory(false);
   save_runs(false);
   checkpoint();
   load_priors();
 }
 
 void Learning::save_at_stop() {
-  for (const ContainerView* view : parts_.pipeline.containers()) {
+  for (const ContainerView* view : parts_.core.containers()) {
     add_run(*view, true);
     add_bursts(view->info);
   }
-  save_rails_memory(true);
+  save_safety_memory(true);
   save_runs(true);
 }
 
 bool Learning::take_model(const std::string& key_of_model,
                           const std::shared_ptr<const PhaseEngine>& engine) {
   if (key_of_model == model_key_) return false;
-  for (const ContainerView* view : parts_.pipeline.containers()) add_run(*view, false);
+  for (const ContainerView* view : parts_.core.containers()) add_run(*view, false);
   model_key_ = key_of_model;
-  parts_.pipeline.set_engine(engine);
-  for (const ContainerView* view : parts_.pipeline.containers()) {
+  parts_.core.set_engine(engine);
+  for (const ContainerView* view : parts_.core.containers()) {
     const auto found = known_.find(key(view->info));
     if (found != known_.end())
-      parts_.pipeline.admit(view->info.id, {.mode = view->mode, .prior = found->second.learned});
+      parts_.core.admit(view->info.id, {.mode = view->mode, .prior = found->second.learned});
     if (found == known_.end() || !found->second.complete) request_prior(view->info);
   }
   return true;
@@ -120,21 +120,22 @@ void Learning::take_history(const Result<EarlierRuns>& earlier) {
   history_asked_ = false;
   if (!earlier) return;  // the next tick asks again
   history_ = {.locked = false, .last_written = earlier->last_written, .damage = earlier->damage};
-  parts_.pipeline.take_earlier(earlier->rails, parts_.tick.wall_time);
+  parts_.core.take_earlier(earlier->safety, parts_.tick.wall_time);
 }
 
 // Saves changes at once. What could not be saved is tried again at the interval of the history.
-void Learning::save_rails_memory(bool last) {
-  const bool news = parts_.pipeline.take_rails_news();
-  rails_unsaved_ = rails_unsaved_ || news;
-  const bool due = news || last || parts_.tick.time >= next_rails_try_;
+void Learning::save_safety_memory(bool last) {
+  const bool news = parts_.core.drain_safety_news();
+  safety_unsaved_ = safety_unsaved_ || news;
+  const bool due = news || last || parts_.tick.time >= next_safety_try_;
   // A locked history may have more than this daemon knows.
-  if (!parts_.store || history_.locked || !rails_unsaved_ || !due) return;
-  next_rails_try_ = parts_.tick.time + Store::kFlushInterval;
-  rails_unsaved_ = !parts_.store->query(
-      [this, post = post_, memory = rails_memory_to_json(parts_.pipeline.rails_memory())](
-          Store& store) {
-        if (!store.save_learned(kRailsMemoryName, memory)) post([this] { rails_unsaved_ = true; });
+  if (!parts_.store || history_.locked || !safety_unsaved_ || !due) return;
+  next_safety_try_ = parts_.tick.time + Store::kFlushInterval;
+  safety_unsaved_ = !parts_.store->query(
+      [this, post = post_,
+       memory = safety_memory_to_json(parts_.core.safety_memory())](Store& store) {
+        if (!store.save_learned(kSafetyMemoryName, memory))
+          post([this] { safety_unsaved_ = true; });
       });
 }
 
@@ -176,9 +177,9 @@ void Learning::take_prior(const std::string& image_key, const std::vector<Cgroup
                           const LearnedState& stored) {
   if (!known(image_key).complete) take_stored(image_key, stored);
   for (const CgroupId id : ids) {
-    const ContainerView* view = parts_.pipeline.find(id);
+    const ContainerView* view = parts_.core.find(id);
     if (view != nullptr && key(view->info) == image_key)  // under the same model
-      parts_.pipeline.admit(id, {.mode = view->mode, .prior = known(image_key).learned});
+      parts_.core.admit(id, {.mode = view->mode, .prior = known(image_key).learned});
   }
 }
 
@@ -205,7 +206,7 @@ void Learning::end_run(const ContainerView& view) {
 // The sum in memory gets the run at once, because the next run of the image may begin before the
 // history answers. After the last run there is no next one.
 void Learning::add_run(const ContainerView& view, bool last) {
-  LearnedState run = parts_.pipeline.learned(view.info.id);
+  LearnedState run = parts_.core.learned(view.info.id);
   if (is_empty(run)) return;
   std::string image_key = key(view.info);
   bool counted = last;
@@ -276,7 +277,7 @@ void Learning::checkpoint() {
   const MonotonicTime now = parts_.tick.time;
   if (!parts_.store || history_.locked || now < next_checkpoint_) return;
   std::set<std::string> keys;
-  for (const ContainerView* view : parts_.pipeline.containers()) keys.insert(key(view->info));
+  for (const ContainerView* view : parts_.core.containers()) keys.insert(key(view->info));
   if (keys.empty()) return;
   const bool first = next_checkpoint_ == MonotonicTime();
   // Time without containers is not made up for.
@@ -295,8 +296,8 @@ void Learning::checkpoint() {
 // The storage thread makes the sum, because an image may have hundreds of containers.
 void Learning::save_live_runs(const std::string& image_key) {
   std::vector<LearnedState> live;
-  for (const ContainerView* view : parts_.pipeline.containers())
-    if (key(view->info) == image_key) live.push_back(parts_.pipeline.learned(view->info.id));
+  for (const ContainerView* view : parts_.core.containers())
+    if (key(view->info) == image_key) live.push_back(parts_.core.learned(view->info.id));
   std::erase_if(live, is_empty);
   if (live.empty()) return;
   (void)parts_.store->query([daemon = daemon_, image_key, live = std::move(live)](Store& store) {
@@ -324,13 +325,13 @@ void Learning::retry_later(PendingRuns&& older) {
 }
 
 LearnedState Learning::learned(const ContainerView& view) const {
-  return merge_learned(prior(view.info), parts_.pipeline.learned(view.info.id));
+  return merge_learned(prior(view.info), parts_.core.learned(view.info.id));
 }
 
 LearnedState Learning::with_live_runs(LearnedState learned, const std::string& image_key) const {
-  for (const ContainerView* view : parts_.pipeline.containers())
+  for (const ContainerView* view : parts_.core.containers())
     if (key(view->info) == image_key)
-      learned = merge_learned(learned, parts_.pipeline.learned(view->info.id));
+      learned = merge_learned(learned, parts_.core.learned(view->info.id));
   return learned;
 }
 

@@ -18,7 +18,7 @@
 #include "agent/observers/burst_watch.h"
 #include "agent/pending_runs.h"
 #include "base/clock.h"
-#include "core/pipeline.h"
+#include "core/core.h"
 #include "storage/store_thread.h"
 
 namespace cgphase {
@@ -29,8 +29,8 @@ class Learning {
   // Runs a function on the agent's thread, from any thread.
   using Post = std::function<void(std::function<void()>)>;
   // All of these outlive this object.
-  struct Surroundings {
-    Pipeline& pipeline;
+  struct Environment {
+    Core& core;
     BurstWatch& bursts;
     StoreThread* store;      // null: history is off
     const NodeSample& tick;  // the current tick, for its times
@@ -42,7 +42,7 @@ class Learning {
     std::string damage = {};               // what was lost; empty: nothing
   };
   // `daemon` names this run of the daemon, and no other.
-  Learning(const Surroundings& surroundings, History history, std::string model_key,
+  Learning(const Environment& environment, History history, std::string model_key,
            std::string daemon, Post post);
 
   // The sum in memory for the container's image. Empty if there is none.
@@ -86,7 +86,7 @@ class Learning {
 
   void load_locked_history();
   void take_history(const Result<EarlierRuns>& earlier);
-  void save_rails_memory(bool last);
+  void save_safety_memory(bool last);
 
   void request_prior(const ContainerInfo& info);
   void load_priors();
@@ -106,7 +106,7 @@ class Learning {
   void checkpoint();
   void save_live_runs(const std::string& key);
 
-  Surroundings parts_;
+  Environment parts_;
   History history_;
   std::string model_key_;
   const std::string daemon_;
@@ -115,8 +115,8 @@ class Learning {
   PendingRuns pending_;                 // while the store takes no more
   PriorRequests requests_;              // likewise
   bool history_asked_ = false;
-  bool rails_unsaved_ = false;
-  MonotonicTime next_rails_try_, next_runs_try_, next_checkpoint_;
+  bool safety_unsaved_ = false;
+  MonotonicTime next_safety_try_, next_runs_try_, next_checkpoint_;
   std::string last_checkpoint_;  // a key()
 };
 

@@ -1,4 +1,4 @@
-// Cost of one container in the pipeline: time of a tick, and memory after the container has been
+// Cost of one container in the core: time of a tick, and memory after the container has been
 // there for some time. Containers alternate between a busy and a quiet time, each in its own rhythm
 // and never at its limits. One JSON line per age.
 //
@@ -13,7 +13,7 @@
 
 #include "base/parse.h"
 #include "bench/busy_host.h"
-#include "core/pipeline.h"
+#include "core/core.h"
 #include "model/model.h"
 
 namespace {
@@ -41,12 +41,12 @@ int main(int argc, char** argv) {
   const auto engine = PhaseEngine::create(std::move(*model)).value();
   BusyHost host(containers);
   const std::size_t before = heap_bytes();
-  auto pipeline = Pipeline::create({}, engine).value();
+  auto core = Core::create({}, engine).value();
   int age = 0;
   for (const int until : kAges) {
     const int ticks = until - age;
     const auto begun = SteadyClock::now();
-    for (; age < until; ++age) (void)pipeline.step(host.next());
+    for (; age < until; ++age) (void)core.step(host.next());
     const std::chrono::duration<double, std::nano> took = SteadyClock::now() - begun;
     const double steps = static_cast<double>(ticks) * static_cast<double>(containers);
     std::printf("{\"bench\":\"pipeline\",\"containers\":%llu,\"age_seconds\":%d,"

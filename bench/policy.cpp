@@ -53,7 +53,7 @@ double best_ns_per_step(const Case& one, const std::vector<Observation>& samples
   limits.cpu_max = CpuMax{Microseconds{400'000}, Microseconds{100'000}};
   limits.memory_max = MemoryLimit{Bytes{8 * kGiB}};
   const HostCapacity host{16, Bytes{64 * kGiB}};
-  PolicySurroundings around;
+  PolicyEnvironment around;
   around.risk = one.risk;
   std::optional<double> best;
   for (int round = 0; round < kRounds; ++round) {

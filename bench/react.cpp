@@ -1,21 +1,22 @@
-// Reaction time of the guard on a real kernel. Its own thread runs. Cgroups of the benchmark get
-// into trouble under a lowered limit, one after another. There is one JSON object per line, for
-// each kind of trouble and each set of the guard's sources. `told_by` (psi, inotify, poll) is the
-// source from which the guard learns of it, and `poll_ms` the polling interval without signals. The
-// object also has the aim and whether it was met. The times are distributions in milliseconds until
-// the raised limit was in force:
+// Reaction time of the fast path on a real kernel. Its own thread runs. Cgroups of the benchmark
+// get into trouble under a lowered limit, one after another. There is one JSON object per line, for
+// each kind of trouble and each set of the fast path's sources. `told_by` (psi, inotify, poll) is
+// the source from which the fast path learns of it, and `poll_ms` the polling interval without
+// signals. The object also has the aim and whether it was met. The times are distributions in
+// milliseconds until the raised limit was in force:
 //   from_told      since the kernel's first signal
-//   from_proof     since a signal with which the guard's rule could read enough: for ineffective
+//   from_proof     since a signal with which the fast path's rule could read enough: for
+//   ineffective
 //                  reclaim ten `high` events, or one and a stall of 50 ms
 //   from_readable  since that could be read; another thread tries every millisecond
 //   from_first     since the first microsecond in which a task was stopped, or the last process had
 //                  ended
-//   from_woken     since the guard's thread woke up
+//   from_woken     since the fast path's thread woke up
 //   wakeup         for comparison: a plain wake-up through an eventfd in the same rounds. That
-//                  is the machine's cost, not the guard's.
+//                  is the machine's cost, not the fast path's.
 // `n`: the rounds in which that moment came before the limit was raised. The aim is for p99: 10 ms
-// from_proof. If the guard has to poll, it is 10 ms and one interval from_readable. So it is for
-// throttling, which cpu.stat shows only at the end of its period.
+// from_proof. If the fast path has to poll, it is 10 ms and one interval from_readable. So it is
+// for throttling, which cpu.stat shows only at the end of its period.
 //
 //   bench_react [--kind KIND]... [--sources SOURCES]... [--rounds N] [--root CGROUP2_DIRECTORY]
 //               [--file FILE]
@@ -45,7 +46,7 @@
 #include "base/parse.h"
 #include "bench/react_causes.h"
 #include "bench/react_listener.h"
-#include "control/fast_path/guard.h"
+#include "control/fast_path/fast_path.h"
 #include "control/lease/lease_table.h"
 
 using namespace cgphase;
@@ -94,7 +95,7 @@ struct Times {
   std::map<std::string, int> reasons;
 };
 
-// The guard of a daemon, and cgroups that it watches one after another.
+// The fast path of a daemon, and cgroups that it watches one after another.
 class Bench {
  public:
   Bench(std::string root, std::string file, const Sources& sources)
@@ -104,19 +105,19 @@ class Bench {
     auto leases = LeaseTable::open({.runtime_dir = runtime_, .records = 8});
     if (!leases) fail(leases.error().text);
     leases_ = std::move(*leases);
-    auto guard = Guard::create({.leases = leases_.get(), .clock = &kClock, .containers = 4,
+    auto fast_path = FastPath::create({.leases = leases_.get(), .clock = &kClock, .containers = 4,
                                 .cgroup_root = root_, .pressure = sources.pressure,
                                 .inotify = sources.inotify});
-    if (!guard) fail(guard.error().text);
-    guard_ = std::move(*guard);
-    if (sources.pressure) pressure_ = guard_->pressure().present;
-    if (const Status started = guard_->start(); !started) fail(started.error().text);
+    if (!fast_path) fail(fast_path.error().text);
+    fast_path_ = std::move(*fast_path);
+    if (sources.pressure) pressure_ = fast_path_->pressure().present;
+    if (const Status started = fast_path_->start(); !started) fail(started.error().text);
     shared_ = static_cast<Shared*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE,
                                           MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     if (shared_ == MAP_FAILED) fail("cannot map shared memory");
   }
   ~Bench() {
-    guard_->stop();
+    fast_path_->stop();
     ::munmap(shared_, 4096);
     std::filesystem::remove_all(runtime_);
   }
@@ -144,7 +145,7 @@ class Bench {
       await_children(cause, group);
       provoke(cause, group, path, id, directory.get(), go.get(), children, times);
     }
-    guard_->drop(id);
+    fast_path_->drop(id);
     if (const auto record = leases_->find(id, cause.knob))
       leases_->release(*record, id, cause.knob);
     for (int i = 0; ::rmdir(group.c_str()) != 0; ++i) {
@@ -175,13 +176,13 @@ class Bench {
     const auto record = leases_->record(id, path, cause.knob, *KnobText::from(cause.original),
                                       *KnobText::from(cause.lowered), "bench");
     if (!record) fail(record.error().text);
-    if (const Status covered = guard_->cover(id, directory, cause.knob, *record); !covered)
+    if (const Status covered = fast_path_->cover(id, directory, cause.knob, *record); !covered)
       fail(covered.error().text);
     const Teller teller = teller_of(cause, sources_);
-    // At a random moment between two checks of the guard and two of the kernel.
+    // At a random moment between two checks of the fast path and two of the kernel.
     pause_ms(50 + cause.settle_ms + any_up_to(teller == Teller::psi ? 500 : 150));
     Listener listener(group, cause, teller);
-    // The kernel may reclaim in this write, and the guard may end it.
+    // The kernel may reclaim in this write, and the fast path may end it.
     shared_->lowered.store(true);
     write_file(group + "/" + file_name(cause.knob), cause.lowered);
     ::eventfd_write(go, 1);
@@ -195,17 +196,17 @@ class Bench {
 
   void await(const Cause& cause, CgroupId id, Listener& listener, Times& times) {
     for (;;) {
-      pollfd acted{guard_->action_fd(), POLLIN, 0};
+      pollfd acted{fast_path_->action_fd(), POLLIN, 0};
       if (::poll(&acted, 1, kPatienceMs) != 1) fail(std::string(cause.name) + ": no reaction");
-      for (const GuardAction& action : guard_->take_actions())
+      for (const FastPathAction& action : fast_path_->take_actions())
         if (action.id == id && action.knob == cause.knob) return take(action, listener, times);
     }
   }
 
-  void take(const GuardAction& action, Listener& listener, Times& times) {
+  void take(const FastPathAction& action, Listener& listener, Times& times) {
     const std::int64_t raised = action.time.time_since_epoch().count();
     // While the load continues, and before the listener is stopped: it may see only now what the
-    // guard has already acted on.
+    // fast path has already acted on.
     for (const double ms : measure_wakeups(kWakeups, kWakeupPause)) times.wakeup.push_back(ms);
     const Seen seen = listener.stop();
     const auto add = [raised](std::vector<double>& values, std::int64_t since) {
@@ -224,7 +225,7 @@ class Bench {
   std::string root_, file_, runtime_;
   const Sources& sources_;
   std::unique_ptr<LeaseTable> leases_;
-  std::unique_ptr<Guard> guard_;
+  std::unique_ptr<FastPath> fast_path_;
   Shared* shared_ = nullptr;
   bool pressure_ = false;
   int next_ = 0;
@@ -255,7 +256,7 @@ void print(const Cause& cause, const Sources& sources, int rounds, double second
            const Times& times) {
   const Teller teller = teller_of(cause, sources);
   const auto polled = static_cast<double>(
-      (teller == Teller::poll ? kGuardRiskInterval : cause.looks).count());
+      (teller == Teller::poll ? kFastPathRiskInterval : cause.looks).count());
   const double limit = kAimMs + polled;
   std::vector<double> judged = polled > 0 ? times.from_readable : times.from_proof;
   std::sort(judged.begin(), judged.end());

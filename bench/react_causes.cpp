@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/parse.h"
-#include "control/fast_path/guard.h"
+#include "control/fast_path/fast_path.h"
 
 namespace cgphase {
 namespace {
@@ -24,8 +24,8 @@ namespace {
 constexpr std::size_t kBlockBytes = 256 * 1024;
 constexpr off_t kHeld = 16 * kMiB;  // of the data file
 constexpr auto kThrottledUsec = static_cast<std::uint64_t>(
-    RailsConfig{}.throttled_ratio *
-    static_cast<double>(std::chrono::microseconds(kGuardThrottledWindow).count()));
+    SafetyConfig{}.throttled_ratio *
+    static_cast<double>(std::chrono::microseconds(kFastPathThrottledWindow).count()));
 constexpr std::chrono::milliseconds kNoLooks{0};
 const SystemClock kCauseClock;
 
@@ -134,7 +134,7 @@ const std::array<Cause, 6> kCauses = {{
      false, kPeriodLook, rest_then_spin, 1, 0, 0},
     {"cpu_throttled_busy", Knob::cpu_max, "max 100000", "20000 100000", "cpu.pressure",
      "some 10000 500000", "cpu.stat", "throttled_usec", kThrottledUsec + 1, kThrottledUsec + 1,
-     false, kGuardRiskInterval, contend, 2, 0, 1000},
+     false, kFastPathRiskInterval, contend, 2, 0, 1000},
 }};
 
 std::int64_t now_ns() { return kCauseClock.monotonic_now().time_since_epoch().count(); }

@@ -1,5 +1,5 @@
 // The ways in which bench_react brings a container into trouble under a lowered limit. Each has its
-// process, and the values that the guard can read of it.
+// process, and the values that the fast path can read of it.
 #pragma once
 
 #include <sys/types.h>
@@ -30,7 +30,7 @@ struct Shared {
   std::atomic<bool> lowered;
 };
 
-// The source from which the guard learns of the trouble.
+// The source from which the fast path learns of the trouble.
 enum class Teller { psi, inotify, poll };
 
 // One way to get into trouble under a lowered limit.
@@ -40,12 +40,12 @@ struct Cause {
   const char *original, *lowered;
   // The PSI trigger that reports it, or null.
   const char *trigger_file, *trigger;
-  // The values that the guard's rule needs: `key` of `file` from `least` on, or a value of 0 if
+  // The values that the fast path's rule needs: `key` of `file` from `least` on, or a value of 0 if
   // `least` is 0. It is enough from `least_told` on if the trigger reports a stall.
   const char *file, *key;
   std::uint64_t least, least_told;
   bool file_is_told;  // inotify reports its changes
-  // How often the guard checks after the trigger fired, because the file changes later. 0: one
+  // How often the fast path checks after the trigger fired, because the file changes later. 0: one
   // check is enough.
   std::chrono::milliseconds looks;
   // Runs in each child, from before the limit is lowered. Null: the child is idle, and its end is

@@ -1,4 +1,4 @@
-// Virtual hours of a host with the pipeline and a store on a real disk, as fast as the machine runs
+// Virtual hours of a host with the core and a store on a real disk, as fast as the machine runs
 // them. It measures memory and the size of the file. Every virtual minute a container ends and
 // another one starts. One JSON line per hour, and one with the regression line through them. Exit
 // status 1 if by that line memory grew by more than 5 % from the second hour to the last, or if the
@@ -16,7 +16,7 @@
 
 #include "base/parse.h"
 #include "bench/busy_host.h"
-#include "core/pipeline.h"
+#include "core/core.h"
 #include "model/model.h"
 #include "policy/learned_json.h"
 #include "storage/store.h"
@@ -51,19 +51,19 @@ double slope_of(const std::vector<double>& values) {
   return (count * xy_sum - x_sum * y_sum) / (count * xx_sum - x_sum * x_sum);
 }
 
-Status store_tick(Store& store, const NodeSample& tick, const Pipeline& pipeline) {
+Status store_tick(Store& store, const NodeSample& tick, const Core& core) {
   for (const ContainerInfo& info : tick.appeared)
     if (Status named = store.add_container(info, tick.wall_time); !named) return named;
   std::vector<HistoryPoint> points;
   for (const Sample& sample : tick.containers)
-    points.push_back({tick.wall_time, sample, pipeline.find(sample.id)->phase});
+    points.push_back({tick.wall_time, sample, core.find(sample.id)->phase});
   return store.append(points, {}, {});
 }
 
 // The statistics of a finished run are saved under its image, where the next run looks them up.
-Status end_oldest(BusyHost& host, Store& store, const Pipeline& pipeline) {
+Status end_oldest(BusyHost& host, Store& store, const Core& core) {
   const CgroupId id = host.replace_oldest();
-  return store.save_learned(pipeline.find(id)->info.name, learned_to_json(pipeline.learned(id)));
+  return store.save_learned(core.find(id)->info.name, learned_to_json(core.learned(id)));
 }
 
 }  // namespace
@@ -80,15 +80,15 @@ int main(int argc, char** argv) {
   const std::string path = std::string(argv[2]) + "/soak.db";
   Result<Store> store = Store::open({.path = path, .boot_id = "soak", .cap = kCap});
   if (!store) return fail(store.error().text);
-  auto pipeline = Pipeline::create({}, PhaseEngine::create(std::move(*model)).value()).value();
+  auto core = Core::create({}, PhaseEngine::create(std::move(*model)).value()).value();
   BusyHost host(containers);
   std::vector<double> heap;  // from the second hour on
   for (std::uint64_t hour = 1; hour <= hours; ++hour) {
     for (int second = 1; second <= kHourSeconds; ++second) {
       const NodeSample& tick = host.next();
-      (void)pipeline.step(tick);
-      Status done = store_tick(*store, tick, pipeline);
-      if (done && second % kReplaceSeconds == 0) done = end_oldest(host, *store, pipeline);
+      (void)core.step(tick);
+      Status done = store_tick(*store, tick, core);
+      if (done && second % kReplaceSeconds == 0) done = end_oldest(host, *store, core);
       if (!done) return fail(done.error().text);
     }
     std::printf("{\"bench\":\"soak\",\"containers\":%llu,\"hour\":%llu,\"heap_bytes\":%zu,"

@@ -20,7 +20,7 @@
 #include "collectors/containers/layout.h"
 #include "collectors/containers/recognise.h"
 #include "collectors/directory_writes.h"
-#include "collectors/granted_limits.h"
+#include "collectors/ancestor_limits.h"
 #include "collectors/host_facts.h"
 #include "collectors/pull_session.h"
 #include "collectors/sample_filter.h"
@@ -68,7 +68,7 @@ struct Tracked {
   bool own_processes;  // at first sight: it does not contain containers
   std::string quota;   // the owner whose quota it uses; empty: none
   bool detailed = true;  // its limits may be changed
-  Granted granted = {};
+  AncestorLimits ancestor_limits = {};
   std::optional<std::uint32_t> place = {};  // place in PullSession
   SampleFilter filter = {};
 };
@@ -123,7 +123,7 @@ class NodeSampler::Impl {
       : options_(options), tree_(std::move(tree)),
         buffer_(std::make_unique_for_overwrite<char[]>(kKernelTextBytes)),
         sources_(find_sources(tree_.root_fd(), options.proc_root)), pull_(options.open_pull),
-        granted_(tree_.root_fd()) {}
+        ancestor_limits_(tree_.root_fd()) {}
 
   const Tracked* find(CgroupId id) const;
   void set_detail(CgroupId id, bool detailed);
@@ -138,7 +138,7 @@ class NodeSampler::Impl {
     tick.wall_time = clock.wall_now();
     tick.appeared.clear();
     tick.vanished.clear();
-    tick.granted.clear();
+    tick.ancestor_limits.clear();
     follow_tree(tick.time, tick);
     tick.host = host_;
     if (!tick.appeared.empty() || !tick.vanished.empty()) {
@@ -164,7 +164,7 @@ class NodeSampler::Impl {
   void forget(TrackedList::iterator at, NodeSample& tick);
   void represent(const CgroupPath& parent, NodeSample& tick);
   void release_parent(const CgroupPath& parent, MonotonicTime now);
-  void find_granted(Tracked& tracked, NodeSample& tick);
+  void find_ancestor_limits(Tracked& tracked, NodeSample& tick);
   void give_places();
   void find_flushes();
   void flush();
@@ -195,7 +195,7 @@ class NodeSampler::Impl {
   std::map<CgroupId, Empty> empty_;                // cgroups without a process yet
   std::map<std::string, std::size_t> tracked_of_;  // number of containers by owner
   std::map<CgroupPath, Represented> represented_;
-  GrantedLimits granted_;
+  AncestorLimitsReader ancestor_limits_;
   TreeChange change_;  // kept for its capacity
   std::vector<Fd> flushes_;  // files whose read flushes the statistics of many cgroups
   std::optional<MonotonicTime> start_time_, sweep_time_;
@@ -252,11 +252,11 @@ void NodeSampler::Impl::follow_tree(MonotonicTime now, NodeSample& tick) {
     events_lost_ = false;
     sweep_time_ = now;
     tree_.sweep(change_);
-    granted_.forget();
+    ancestor_limits_.forget();
     read_host();
     sources_ = find_sources(tree_.root_fd(), options_.proc_root);
     std::ranges::move(std::exchange(waiting_, {}), std::back_inserter(settling_));
-    for (const auto& tracked : tracked_) find_granted(*tracked, tick);
+    for (const auto& tracked : tracked_) find_ancestor_limits(*tracked, tick);
   }
   for (const CgroupId id : change_.vanished) {
     const auto at = std::ranges::lower_bound(tracked_, id, {}, id_of);
@@ -306,7 +306,7 @@ bool NodeSampler::Impl::has_quota(const CgroupPath& path) const {
 // The host has at most the limits of the cgroup namespace of this process.
 void NodeSampler::Impl::read_host() {
   host_ = machine_ = read_host_capacity(options_.proc_root);
-  const Granted most = granted_.within({});
+  const AncestorLimits most = ancestor_limits_.within({});
   host_.cpu_cores = std::min(host_.cpu_cores, most.cpu_cores);
   if (static_cast<double>(host_.memory.value) > most.memory_bytes)
     host_.memory = Bytes{static_cast<std::uint64_t>(most.memory_bytes)};
@@ -377,14 +377,14 @@ void NodeSampler::Impl::track(const TreeChange::Appeared& cgroup, Recognised&& m
       std::make_unique<Tracked>(cgroup.id, cgroup.path, CgroupFiles(std::move(directory)),
                                 std::move(resets), watch, for_parent, tick.time, own_processes,
                                 quota));
-  find_granted(**at, tick);
+  find_ancestor_limits(**at, tick);
 }
 
-void NodeSampler::Impl::find_granted(Tracked& tracked, NodeSample& tick) {
-  const Granted found = granted_.within(parent_of(tracked.path));
-  if (found == tracked.granted) return;
-  tracked.granted = found;
-  tick.granted.emplace_back(tracked.id, found);
+void NodeSampler::Impl::find_ancestor_limits(Tracked& tracked, NodeSample& tick) {
+  const AncestorLimits found = ancestor_limits_.within(parent_of(tracked.path));
+  if (found == tracked.ancestor_limits) return;
+  tracked.ancestor_limits = found;
+  tick.ancestor_limits.emplace_back(tracked.id, found);
 }
 
 void NodeSampler::Impl::represent(const CgroupPath& parent, NodeSample& tick) {

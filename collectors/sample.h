@@ -94,10 +94,10 @@ struct Sample {
 
 // The resources that the ancestors of a container grant it, whatever its own limits are: their
 // lowest quota in cores, and their lowest memory.max or memory.high.
-struct Granted {
+struct AncestorLimits {
   double cpu_cores = std::numeric_limits<double>::infinity();
   double memory_bytes = std::numeric_limits<double>::infinity();
-  bool operator==(const Granted&) const = default;
+  bool operator==(const AncestorLimits&) const = default;
 };
 
 // The capacity of the whole host, or of the cgroup namespace if that has limits. It is the ceiling
@@ -106,7 +106,7 @@ struct HostCapacity {
   double cpu_cores = 0;
   Bytes memory;
   Bytes page{kPageBytes};  // memory limits are whole pages
-  Granted granted = {};    // the part for one container
+  AncestorLimits ancestor_limits = {};    // the part for one container
   Bytes swap = {};
 };
 
@@ -118,7 +118,7 @@ struct NodeSample {
   std::vector<ContainerInfo> appeared;  // in or before the tick of their first Sample
   std::vector<CgroupId> vanished;
   // Containers whose granted resources are new or changed; checked once a minute.
-  std::vector<std::pair<CgroupId, Granted>> granted;
+  std::vector<std::pair<CgroupId, AncestorLimits>> ancestor_limits;
   // Ascending CgroupId. A sample with impossible values is left out (collectors/sample_filter.h).
   std::vector<Sample> containers;
 };

@@ -1,4 +1,4 @@
-// The input and the output of one turn of the control loop (core/pipeline.h).
+// The input and the output of one turn of the control loop (core/core.h).
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace cgphase {
 
 // Facts about a container that the samples do not contain. They may change.
 struct ExternalFacts {
-  bool larger_margin = false, gpu = false;  // as in RailInput
+  bool larger_margin = false, gpu = false;  // as in SafetyInput
   std::optional<MonotonicTime> gpu_ruled_out;
 };
 

@@ -23,7 +23,7 @@
 #include "lab/challenge.h"
 #include "model/train/train.h"
 #include "policy/policy.h"
-#include "policy/rails_config.h"
+#include "policy/safety_config.h"
 
 namespace cgphase {
 namespace {
@@ -64,7 +64,7 @@ std::optional<Complaint> take_setting(const HostSetting& host, ChallengeOptions&
   if (!policy) return complaint(policy.error()).error();
   options.policy = *policy;
   options.risk = host.risk.value_or(kShippedRisk);
-  options.loop.guard_threshold = host.at_risk_ratio.value_or(RailsConfig{}.at_risk_ratio);
+  options.loop.guard_threshold = host.at_risk_ratio.value_or(SafetyConfig{}.at_risk_ratio);
   return std::nullopt;
 }
 

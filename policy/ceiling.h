@@ -10,8 +10,8 @@
 namespace cgphase {
 
 // The most that one container can get from `host`. A capacity of 0 is unknown and limits nothing.
-inline Granted within_host(const HostCapacity& host) {
-  Granted most = host.granted;
+inline AncestorLimits within_host(const HostCapacity& host) {
+  AncestorLimits most = host.ancestor_limits;
   if (host.cpu_cores > 0) most.cpu_cores = std::min(most.cpu_cores, host.cpu_cores);
   if (host.memory.value > 0)
     most.memory_bytes = std::min(most.memory_bytes, static_cast<double>(host.memory.value));

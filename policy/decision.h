@@ -83,7 +83,7 @@ enum class Direction : std::uint8_t { lower, raise };
 // One change of one container's limits, recommended or made. `new_limits` differs from `old_limits`
 // only in the knobs to write.
 struct Decision {
-  std::uint64_t decision_id = 0;  // ascending within a pipeline
+  std::uint64_t decision_id = 0;  // ascending within a core
   MonotonicTime time;
   CgroupId container;
   Resource resource = Resource::cpu;

@@ -4,20 +4,20 @@
 
 namespace cgphase {
 
-Allocation Allocation::pinned(const Pin& pin, double samples, double peak_bytes) const {
-  Allocation wish = *this;
+Recommendation Recommendation::pinned(const Pin& pin, double samples, double peak_bytes) const {
+  Recommendation recommendation = *this;
   if (pin.cpu) {
-    wish.cpu = pin.cpu;
-    wish.cpu_sample_count = samples;
-    wish.cpu_pinned = true;
+    recommendation.cpu = pin.cpu;
+    recommendation.cpu_sample_count = samples;
+    recommendation.cpu_pinned = true;
   }
   if (pin.memory) {
-    wish.memory = pin.memory;
-    wish.memory_sample_count = samples;
-    wish.memory_pinned = true;
-    wish.memory_peak_bytes = peak_bytes;
+    recommendation.memory = pin.memory;
+    recommendation.memory_sample_count = samples;
+    recommendation.memory_pinned = true;
+    recommendation.memory_peak_bytes = peak_bytes;
   }
-  return wish;
+  return recommendation;
 }
 
 }  // namespace cgphase

@@ -34,7 +34,7 @@ struct Observation {
 };
 
 // The limits that a policy recommends now. Absent: no opinion, the limit stays.
-struct Allocation {
+struct Recommendation {
   std::optional<Cores> cpu;
   std::optional<Bytes> memory;
   Reason reason = Reason::phase_statistics;
@@ -54,7 +54,7 @@ struct Allocation {
   }
   // Replaces the values that the pin has. `samples`: number of samples of this phase since the pin
   // was set. `peak_bytes`: highest need of the run, which a policy would have learned.
-  Allocation pinned(const Pin& pin, double samples, double peak_bytes) const;
+  Recommendation pinned(const Pin& pin, double samples, double peak_bytes) const;
 };
 
 class Policy {
@@ -64,7 +64,7 @@ class Policy {
   // Called before the first observation if memory need of this run already reached this many bytes.
   virtual void resume([[maybe_unused]] double memory_peak_bytes) {}
   // `original` is the ceiling. Without an original limit, the capacity of `host` is the ceiling.
-  virtual Allocation allocate(const Limits& original, const HostCapacity& host) const = 0;
+  virtual Recommendation allocate(const Limits& original, const HostCapacity& host) const = 0;
   // What this run learned. It can be merged into the priors of later runs of the same image. Empty
   // for policies that store nothing.
   virtual LearnedState learned() const { return {}; }
@@ -82,10 +82,10 @@ inline constexpr int kWarmUpSamples = 10;
 // Errors: invalid (an unknown name or parameter, with the nearest one; or a policy that needs data
 // which its surroundings lack).
 Result<std::unique_ptr<Policy>> make_policy(const PolicySpec& spec, const LearnedState& prior = {},
-                                            const PolicySurroundings& surroundings = {});
+                                            const PolicyEnvironment& environment = {});
 // The same with default parameters.
 Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const LearnedState& prior = {},
-                                            const PolicySurroundings& surroundings = {});
+                                            const PolicyEnvironment& environment = {});
 std::vector<std::string_view> policy_names();
 // Whether the daemon can use the policy in `text`. Errors: those of parse_policy_spec(), and
 // invalid for a policy that only replay can create (for example because it needs the future).

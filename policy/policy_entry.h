@@ -38,18 +38,18 @@ class PolicyValues {
 };
 
 // The arguments of a factory. They are valid only during the call, except for the name.
-struct PolicyMaking {
+struct PolicyArgs {
   std::string_view name;
   PolicyValues values;
   const LearnedState& prior;
-  const PolicySurroundings& surroundings;
+  const PolicyEnvironment& environment;
 };
 
 struct PolicyEntry {
   std::string_view name;
   std::span<const PolicyParameter> parameters;
   // Errors: invalid, if the surroundings lack data that the policy needs.
-  Result<std::unique_ptr<Policy>> (*make)(const PolicyMaking&);
+  Result<std::unique_ptr<Policy>> (*make)(const PolicyArgs&);
 };
 
 // In the order of policy_names().
@@ -65,11 +65,11 @@ inline double seconds_at(const Observation& observation) {
 
 // The `make` of most policies: from the parameter values alone, or without arguments.
 template <class Kind>
-Result<std::unique_ptr<Policy>> make_of_values(const PolicyMaking& making) {
+Result<std::unique_ptr<Policy>> make_of_values(const PolicyArgs& making) {
   return std::make_unique<Kind>(making.values);
 }
 template <class Kind>
-Result<std::unique_ptr<Policy>> make_plain(const PolicyMaking&) {
+Result<std::unique_ptr<Policy>> make_plain(const PolicyArgs&) {
   return std::make_unique<Kind>();
 }
 

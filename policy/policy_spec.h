@@ -52,13 +52,13 @@ struct PhaseStatistics {
 inline constexpr double kShippedRisk = 0.001, kLeastRisk = 1e-6, kMostRisk = 0.5;
 
 // The environment of a policy, besides its own parameters.
-struct PolicySurroundings {
+struct PolicyEnvironment {
   // How far a policy must look ahead, in seconds. The machine's reaction time decides.
   double cpu_horizon_seconds = 10;     // until a change is detected and the CPU limit is raised
   double memory_horizon_seconds = 60;  // between two lowerings of memory
   double window_seconds = 600;  // for policies that use a window
   // Limits are raised when use exceeds this share, whatever the policy recommends. In replay a
-  // guard does this, in the daemon the safety rules do.
+  // fast path does this, in the daemon the safety rules do.
   double guard_threshold = 0.95;
   // Factor on the risk for CPU: too little CPU costs milliseconds, too little memory may cost the
   // process.

@@ -18,12 +18,12 @@
 namespace cgphase {
 namespace {
 
-Result<std::unique_ptr<Policy>> make_phase(const PolicyMaking& making) {
-  return std::make_unique<PhasePolicy>(making.prior, making.surroundings);
+Result<std::unique_ptr<Policy>> make_phase(const PolicyArgs& making) {
+  return std::make_unique<PhasePolicy>(making.prior, making.environment);
 }
 
-Result<std::unique_ptr<Policy>> make_proactive(const PolicyMaking& making) {
-  return std::make_unique<PhasePolicy>(making.prior, making.surroundings,
+Result<std::unique_ptr<Policy>> make_proactive(const PolicyArgs& making) {
+  return std::make_unique<PhasePolicy>(making.prior, making.environment,
                                        PhasePolicy::Foresight::proactive);
 }
 
@@ -68,18 +68,18 @@ Result<const PolicyEntry*> find_policy_entry(std::string_view name) {
 }
 
 Result<std::unique_ptr<Policy>> make_policy(const PolicySpec& spec, const LearnedState& prior,
-                                            const PolicySurroundings& surroundings) {
+                                            const PolicyEnvironment& environment) {
   const auto entry = find_policy_entry(spec.name);
   if (!entry) return std::unexpected(entry.error());
   for (const auto& [name, value] : spec.parameters)
     if (Status good = check_parameter(**entry, name, value); !good)
       return std::unexpected(good.error());
-  return (*entry)->make({(*entry)->name, {(*entry)->parameters, spec}, prior, surroundings});
+  return (*entry)->make({(*entry)->name, {(*entry)->parameters, spec}, prior, environment});
 }
 
 Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const LearnedState& prior,
-                                            const PolicySurroundings& surroundings) {
-  return make_policy(PolicySpec{std::string(name), {}}, prior, surroundings);
+                                            const PolicyEnvironment& environment) {
+  return make_policy(PolicySpec{std::string(name), {}}, prior, environment);
 }
 
 Status check_live_policy(std::string_view text) {

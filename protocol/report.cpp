@@ -40,10 +40,11 @@ std::string now_text(const ExplainReport& report, const Decision& decision) {
   if (now.paused) return "it is paused";
   if (now.mode == Mode::observe)
     return then == Verdict::observe_mode ? "" : std::string(because(Verdict::observe_mode));
-  const auto& holding =
-      decision.resource == Resource::cpu ? now.holding_cpu : now.holding_memory;
-  if (then == Verdict::allowed || !holding || *holding == then) return "";
-  return *holding == Verdict::allowed ? "no safety rule blocks it" : std::string(because(*holding));
+  const auto& blocked_by =
+      decision.resource == Resource::cpu ? now.cpu_blocked_by : now.memory_blocked_by;
+  if (then == Verdict::allowed || !blocked_by || *blocked_by == then) return "";
+  return *blocked_by == Verdict::allowed ? "no safety rule blocks it"
+                                         : std::string(because(*blocked_by));
 }
 
 bool is_plain(char c) {
@@ -132,11 +133,11 @@ std::vector<NextPhase> next_phases(const Forecast& forecast) {
   return phases;
 }
 
-void set_savings(ContainerReport& report, const Granted& granted) {
-  report.saving = saving(report.original, report.limits, granted);
+void set_savings(ContainerReport& report, const AncestorLimits& ancestor_limits) {
+  report.saving = saving(report.original, report.limits, ancestor_limits);
   report.proposal_saving.reset();
   if (report.proposal)
-    report.proposal_saving = saving(report.original, *report.proposal, granted);
+    report.proposal_saving = saving(report.original, *report.proposal, ancestor_limits);
 }
 
 void sum_up(StatusReport& status, std::span<const ContainerReport> reports) {
@@ -182,7 +183,7 @@ ExplainReply explain_reply(const ExplainReport& report) {
     sentence = escape_name(report.now.container.name) + (gone ? ": gone, and" : ":") +
                " no decision about it is kept from that time.";
   } else {
-    sentence = holding_sentence(report.now);
+    sentence = blocked_by_sentence(report.now);
     if (!report.unwritable.empty()) sentence += " Now: " + unwritable_text(report) + ".";
   }
   return reply;

@@ -88,7 +88,8 @@ struct ContainerReport {
   // Not in JSON: a container around it has such a limit, so the host gains nothing.
   bool cpu_limit_around = false, memory_limit_around = false;
   std::vector<NextPhase> next;                          // next_phases()
-  std::optional<Verdict> holding_cpu, holding_memory;   // the safety rule that blocks a lowering
+  std::optional<Verdict> cpu_blocked_by,
+      memory_blocked_by;  // the safety rule that blocks a lowering
   std::optional<std::uint64_t> throttled_usec, oom_kills;
   std::optional<std::uint64_t> memory_delay_usec;       // while memory.high was lowered
   std::vector<PhaseSeen> phases_seen;                   // ascending
@@ -102,7 +103,7 @@ struct ContainerReport {
 // The reply to `show` has the same members.
 nlohmann::json to_json(const ContainerReport& report);
 // Sets the savings of a report from its limits, within what the host and the ancestors allow.
-void set_savings(ContainerReport& report, const Granted& granted);
+void set_savings(ContainerReport& report, const AncestorLimits& ancestor_limits);
 
 struct ListReply {
   std::vector<ContainerReport> containers;

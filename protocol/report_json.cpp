@@ -144,9 +144,9 @@ void visit_fields(auto& field, Is<ContainerReport> auto& report) {
   field("pinned", report.pinned);
   field("proposal_saving", report.proposal_saving);
   field("next", report.next);
-  field.object("holding", [&](auto& holding) {
-    holding("cpu", report.holding_cpu);
-    holding("memory", report.holding_memory);
+  field.object("holding", [&](auto& blocked_by) {
+    blocked_by("cpu", report.cpu_blocked_by);
+    blocked_by("memory", report.memory_blocked_by);
   });
   field("throttled_usec", report.throttled_usec);
   field("oom_kills", report.oom_kills);

@@ -167,14 +167,14 @@ std::string outcome_sentence(std::string_view name, const Outcome& outcome) {
   return fmt::format("{}: decision {}: {}.", escape_name(name), outcome.decision_id, fate(outcome));
 }
 
-std::string holding_sentence(const ContainerReport& report) {
+std::string blocked_by_sentence(const ContainerReport& report) {
   const std::string name = escape_name(report.container.name);
   if (!report.container.hands_off.empty())
     return name + ": observed only, " + printable(report.container.hands_off) + ".";
   std::string text = name + ": " + phase_text(report) + usage_text(report) + "; no decision yet";
   if (report.paused) return text + ": it is paused.";
-  const std::string_view cpu = because(report.holding_cpu.value_or(Verdict::allowed));
-  const std::string_view memory = because(report.holding_memory.value_or(Verdict::allowed));
+  const std::string_view cpu = because(report.cpu_blocked_by.value_or(Verdict::allowed));
+  const std::string_view memory = because(report.memory_blocked_by.value_or(Verdict::allowed));
   if (cpu.empty() && memory.empty()) return text + ".";
   if (cpu.empty() || memory.empty() || cpu == memory)
     return fmt::format("{}: {}.", text, cpu.empty() ? memory : cpu);

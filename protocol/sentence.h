@@ -18,7 +18,7 @@ std::string explain_sentence(std::string_view name, const Decision& decision,
 std::string outcome_sentence(std::string_view name, const Outcome& outcome);
 
 // The sentence without a decision: the present state, and the rules that block a decision.
-std::string holding_sentence(const ContainerReport& report);
+std::string blocked_by_sentence(const ContainerReport& report);
 
 // Says why a verdict keeps a limit: "its behaviour is in no known phase". Empty for `allowed`.
 std::string_view because(Verdict verdict);

@@ -223,7 +223,7 @@ Status Catalog::save_learned(const std::string& image, const nlohmann::json& lea
                                            std::to_string(text.size()) + " bytes, more than " +
                                            std::to_string(kMaxLearnedBytes));
   if (Status saved = save_.run(name, std::int64_t{crc32c(text)}, text); !saved) return saved;
-  return drop_learned_.run(std::string_view(kRailsMemoryName), kMaxLearnedImages);
+  return drop_learned_.run(std::string_view(kSafetyMemoryName), kMaxLearnedImages);
 }
 
 }  // namespace cgphase

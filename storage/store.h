@@ -28,7 +28,7 @@ inline constexpr std::size_t kMaxLearnedBytes = 256 * 1024;  // of one image, as
 inline constexpr std::int64_t kMaxLearnedImages = 256;
 // The row of OOM floors and quarantines of all images. It is never deleted. No image has this name,
 // because image names end with the key of a model.
-inline constexpr const char* kRailsMemoryName = "#oom";
+inline constexpr const char* kSafetyMemoryName = "#oom";
 
 // The version of the linked library: "SQLite 3.40.1".
 std::string sqlite_release();

@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "collectors/containers/container_info.h"
 #include "policy/decision.h"
-#include "policy/safety/guard_rails.h"
+#include "policy/safety/safety_rules.h"
 
 namespace cgphase {
 
@@ -61,7 +61,7 @@ struct Config {
     std::string textfile;
     std::chrono::seconds interval{15};
   } metrics;
-  RailsConfig rails;
+  SafetyConfig safety;
 
   // Where each key that is no default was set: "FILE:LINE", or the option of the command line.
   std::map<std::string, std::string> origins;

@@ -250,7 +250,7 @@ std::vector<ConfigRow> general_rows() {
                               "them: `\"/system.slice/nightly-*\"`."));
   rows.push_back(bool_row("manage_unlimited", CGPHASE_FIELD(manage_unlimited),
                           "Also manage containers without a limit. The host is their ceiling."));
-  rows.push_back(bool_row("lower_gpu_quota", CGPHASE_FIELD(rails.lower_gpu_quota),
+  rows.push_back(bool_row("lower_gpu_quota", CGPHASE_FIELD(safety.lower_gpu_quota),
                           "Also lower the CPU quota of containers with a GPU."));
   return rows;
 }
@@ -317,7 +317,7 @@ std::vector<ConfigRow> test_rows() {
       test_row("gpu.nvml", CGPHASE_FIELD(gpu.nvml)),
       test_row("metrics.interval", CGPHASE_FIELD(metrics.interval)),
   };
-#define CGPHASE_RAIL(field) rows.push_back(test_row("rails." #field, CGPHASE_FIELD(rails.field)))
+#define CGPHASE_RAIL(field) rows.push_back(test_row("rails." #field, CGPHASE_FIELD(safety.field)))
   CGPHASE_RAIL(enough_samples);
   CGPHASE_RAIL(enough_runs);
   CGPHASE_RAIL(quiet_memory_io_some_avg10);

@@ -11,7 +11,8 @@
 
 namespace cgphase {
 
-// Of decisions that were refused. Others are few: the rails see to it. Used by the agent's thread.
+// Of decisions that were refused. Others are few: the safety rules see to it. Used by the agent's
+// thread.
 class JournalShare {
  public:
   // Of one user's containers: so many at once, and so many from then on.

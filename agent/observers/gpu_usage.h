@@ -19,7 +19,7 @@ class GpuUsage {
  public:
   explicit GpuUsage(std::unique_ptr<GpuSource> source) : source_(std::move(source)) {}
 
-  // After each reading of the files, before the pipeline steps: fills Sample::gpu of the containers
+  // After each reading of the files, before the core steps: fills Sample::gpu of the containers
   // that have a process on a GPU, from a reading that is not older than GpuSource::kStale. A
   // process is the innermost container's that its cgroup lies in.
   void fill(NodeSample& tick);

@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
-#include "policy/safety/guard_rails.h"
+#include "policy/safety/safety_rules.h"
 
 namespace cgphase {
 

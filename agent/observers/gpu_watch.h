@@ -30,7 +30,7 @@ class GpuWatch {
 
   explicit GpuWatch(std::unique_ptr<GpuScanner> scanner) : scanner_(std::move(scanner)) {}
 
-  // Call it after each reading, before the pipeline steps. It drains results and requests scans. A
+  // Call it after each reading, before the core steps. It drains results and requests scans. A
   // container is scanned when it gets its first process, then once a minute and when it is `wanted`
   // (longest wait first), until a GPU is seen. That result is valid until its processes have ended.
   // On a host without a GPU only /dev is scanned, once a minute. True if a result below may have

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "collectors/sample.h"
-#include "core/pipeline.h"
+#include "core/core.h"
 #include "policy/phase/histogram.h"
 
 namespace cgphase {

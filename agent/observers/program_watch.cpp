@@ -32,7 +32,7 @@ const LimitReader* find_limit_reader(std::string_view command, std::string_view 
   return found == kLimitReaders.end() ? nullptr : &*found;
 }
 
-void ProgramWatch::look(NodeSample& tick, const Surroundings& around) {
+void ProgramWatch::look(NodeSample& tick, const Environment& around) {
   for (const CgroupId& id : tick.vanished) drop(id, around);
   for (const Sample& sample : tick.containers) attend(sample, around);
   list_in_turn(tick, around);
@@ -49,12 +49,12 @@ void ProgramWatch::look(NodeSample& tick, const Surroundings& around) {
   }
 }
 
-void ProgramWatch::hear(MonotonicTime now, const Surroundings& around) {
+void ProgramWatch::hear(MonotonicTime now, const Environment& around) {
   if (!around.probes) return;
   for (const ProgramAct& act : around.probes->drain_program_acts()) take(act, now, around);
 }
 
-void ProgramWatch::attend(const Sample& sample, const Surroundings& around) {
+void ProgramWatch::attend(const Sample& sample, const Environment& around) {
   if (!around.attended(sample.id)) return drop(sample.id, around);
   const auto [found, fresh] = watched_.try_emplace(sample.id);
   Watched& watched = found->second;
@@ -67,7 +67,7 @@ void ProgramWatch::attend(const Sample& sample, const Surroundings& around) {
   watched = Watched{.told = watched.told, .listed = true};
 }
 
-void ProgramWatch::drop(CgroupId id, const Surroundings& around) {
+void ProgramWatch::drop(CgroupId id, const Environment& around) {
   const auto gone = watched_.find(id);
   if (gone == watched_.end()) return;
   forget_programs(id, gone->second, around);
@@ -77,18 +77,18 @@ void ProgramWatch::drop(CgroupId id, const Surroundings& around) {
 }
 
 void ProgramWatch::hear_again(CgroupId id, std::uint64_t key, Program& program,
-                              const Surroundings& around) {
+                              const Environment& around) {
   if (std::exchange(program.ignored, false)) around.probes->ignore_program(id, key, false);
 }
 
 // What the kernel keeps to itself of them it tells again.
-void ProgramWatch::forget_programs(CgroupId id, Watched& watched, const Surroundings& around) {
+void ProgramWatch::forget_programs(CgroupId id, Watched& watched, const Environment& around) {
   for (auto& [key, program] : watched.programs) hear_again(id, key, program, around);
   watched.programs.clear();
 }
 
 // All that run, where BPF tells nothing or nothing yet, as far as one call may go.
-void ProgramWatch::list_in_turn(const NodeSample& tick, const Surroundings& around) {
+void ProgramWatch::list_in_turn(const NodeSample& tick, const Environment& around) {
   std::size_t processes = 0;
   CgroupId listed;
   const auto list_some = [&](bool later) {
@@ -108,7 +108,7 @@ void ProgramWatch::list_in_turn(const NodeSample& tick, const Surroundings& arou
 }
 
 std::size_t ProgramWatch::list(Watched& watched, CgroupId id, MonotonicTime now,
-                               const Surroundings& around) {
+                               const Environment& around) {
   const Result<Fd> directory = around.directory(id);
   if (!directory) return 0;
   const bool first = !std::exchange(watched.listed, true), started = watched.stat.started;
@@ -139,7 +139,7 @@ std::size_t ProgramWatch::list(Watched& watched, CgroupId id, MonotonicTime now,
 
 void ProgramWatch::start(CgroupId id, Watched& watched, std::uint64_t key,
                          const LimitReader* reader, MonotonicTime now,
-                         const Surroundings& around) {
+                         const Environment& around) {
   watched.stat.started = true;
   if (watched.programs.size() >= kMostPrograms && !watched.programs.contains(key))
     forget_programs(id, watched, around);
@@ -153,7 +153,7 @@ void ProgramWatch::start(CgroupId id, Watched& watched, std::uint64_t key,
   watched.stat.reads_memory = watched.stat.reads_memory || reader->reads_memory;
 }
 
-void ProgramWatch::take(const ProgramAct& act, MonotonicTime now, const Surroundings& around) {
+void ProgramWatch::take(const ProgramAct& act, MonotonicTime now, const Environment& around) {
   if (act.kind == ProgramAct::Kind::dropped && act.container == 0) {
     for (auto& [id, watched] : watched_)
       if (watched.told) take_untold(id, watched, around);
@@ -173,7 +173,7 @@ void ProgramWatch::take(const ProgramAct& act, MonotonicTime now, const Surround
 }
 
 // Any program may have started, and any may have read: who is quiet is seen when it starts anew.
-void ProgramWatch::take_untold(CgroupId id, Watched& watched, const Surroundings& around) {
+void ProgramWatch::take_untold(CgroupId id, Watched& watched, const Environment& around) {
   watched.stat.started = true;
   for (auto& [key, program] : watched.programs) {
     program.first.reset();
@@ -184,7 +184,7 @@ void ProgramWatch::take_untold(CgroupId id, Watched& watched, const Surroundings
 // A program that started lately reads its limits for the first time, any other again. One that gave
 // itself another command line meanwhile, or whose start was ignored, may be either: its age tells.
 void ProgramWatch::take_read(CgroupId id, Watched& watched, const ProgramAct& act,
-                             MonotonicTime now, const Surroundings& around) {
+                             MonotonicTime now, const Environment& around) {
   if (act.command.starts_with(kEngineCommand)) return;
   const auto lately = [&](const Program& one) { return now - one.last <= around.start_up; };
   const auto program = watched.programs.find(act.key);
@@ -204,7 +204,7 @@ void ProgramWatch::take_read(CgroupId id, Watched& watched, const ProgramAct& ac
 // Who read nothing in its first time under the originals will not the next time: what is run for
 // health checks and by loops must not keep the limits up for ever.
 void ProgramWatch::ignore_quiet(CgroupId id, Watched& watched, MonotonicTime now,
-                                const Surroundings& around) {
+                                const Environment& around) {
   for (auto& [key, program] : watched.programs) {
     if (program.reads || key == 0 || !program.first || now - *program.first < around.start_up)
       continue;

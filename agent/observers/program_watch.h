@@ -36,7 +36,7 @@ class ProgramWatch {
   static constexpr std::size_t kMostProcesses = 512;
   static constexpr std::size_t kMostProcessesInAll = 4096;
 
-  struct Surroundings {
+  struct Environment {
     ProbeSource* probes = nullptr;  // null: nothing is asked of BPF
     const std::string& proc_root;
     std::function<bool(CgroupId)> attended;  // limits may be lowered, or are
@@ -44,12 +44,12 @@ class ProgramWatch {
     std::chrono::nanoseconds start_up;       // for so long a program that starts reads limits
   };
 
-  // After each reading, before the pipeline steps: fills `programs` of the samples. Where BPF tells
+  // After each reading, before the core steps: fills `programs` of the samples. Where BPF tells
   // nothing the processes of a container are compared with those at the last call, and a program is
   // new when it is none that the container ran before.
-  void look(NodeSample& tick, const Surroundings& around);
+  void look(NodeSample& tick, const Environment& around);
   // Between two readings: the kernel has no room for what many programs do in a long time.
-  void hear(MonotonicTime now, const Surroundings& around);
+  void hear(MonotonicTime now, const Environment& around);
 
  private:
   struct Program {
@@ -66,22 +66,22 @@ class ProgramWatch {
     std::map<std::uint64_t, Program> programs;
     ProgramStat stat;  // that one started: until a sample says so
   };
-  void attend(const Sample& sample, const Surroundings& around);
-  void drop(CgroupId id, const Surroundings& around);
-  void list_in_turn(const NodeSample& tick, const Surroundings& around);
-  void take(const ProgramAct& act, MonotonicTime now, const Surroundings& around);
+  void attend(const Sample& sample, const Environment& around);
+  void drop(CgroupId id, const Environment& around);
+  void list_in_turn(const NodeSample& tick, const Environment& around);
+  void take(const ProgramAct& act, MonotonicTime now, const Environment& around);
   static std::size_t list(Watched& watched, CgroupId id, MonotonicTime now,
-                          const Surroundings& around);
+                          const Environment& around);
   static void hear_again(CgroupId id, std::uint64_t key, Program& program,
-                         const Surroundings& around);
-  static void forget_programs(CgroupId id, Watched& watched, const Surroundings& around);
+                         const Environment& around);
+  static void forget_programs(CgroupId id, Watched& watched, const Environment& around);
   static void start(CgroupId id, Watched& watched, std::uint64_t key, const LimitReader* reader,
-                    MonotonicTime now, const Surroundings& around);
+                    MonotonicTime now, const Environment& around);
   static void take_read(CgroupId id, Watched& watched, const ProgramAct& act, MonotonicTime now,
-                        const Surroundings& around);
-  static void take_untold(CgroupId id, Watched& watched, const Surroundings& around);
+                        const Environment& around);
+  static void take_untold(CgroupId id, Watched& watched, const Environment& around);
   static void ignore_quiet(CgroupId id, Watched& watched, MonotonicTime now,
-                           const Surroundings& around);
+                           const Environment& around);
 
   std::map<CgroupId, Watched> watched_;
   std::map<std::uint64_t, CgroupId> by_inode_;  // what is in watched_

@@ -110,17 +110,17 @@ std::expected<HostCapacity, Complaint> host_of(const FitOptions& options,
 Body recorded(const FitQuestion& question, const FitOptions& options) {
   const auto engine = engine_of(options.model);
   if (!engine) return complaint(engine.error());
-  const auto runs = watch_traces(options.traces, *engine, PolicySurroundings{}.risk);
+  const auto runs = watch_traces(options.traces, *engine, PolicyEnvironment{}.risk);
   if (!runs) return complaint(runs.error());
   const auto host = host_of(options, *runs);
   if (!host) return std::unexpected(host.error());
-  const FitHost surroundings{.capacity = *host, .outside_cpu_cores = {},
+  const FitHost environment{.capacity = *host, .outside_cpu_cores = {},
                              .outside_memory_bytes = {}};
-  return to_json(answer_fit(question, surroundings, [&](std::chrono::seconds duration) {
+  return to_json(answer_fit(question, environment, [&](std::chrono::seconds duration) {
     std::vector<KnownContainer> known;
     for (const WatchedRun& run : *runs)
       known.push_back({.name = unescape_name(run.id), .forecast = run.policy->forecast(duration),
-                       .original = run.original, .granted = {},
+                       .original = run.original, .ancestor_limits = {},
                        .highest_cpu_cores = run.highest_cpu_cores,
                        .highest_memory_bytes = run.highest_memory_bytes});
     return known;

@@ -38,7 +38,7 @@ double up_to_centicores(double cores) {
 
 double up_to_mib(double bytes) { return std::max(std::ceil(bytes / kMiBs), 1.0); }
 
-SizedPart part_of(int slot, const PhaseRecord& record, double risk, const Granted& most) {
+SizedPart part_of(int slot, const PhaseRecord& record, double risk, const AncestorLimits& most) {
   SizedPart part{.slot = slot};
   part.samples = std::max(record.cpu_cores.count(), record.memory_bytes.count());
   part.seconds = std::max(record.cpu_cores.total_weight(), record.memory_bytes.total_weight());
@@ -152,7 +152,7 @@ const ShirtSize* shirt_for(double cpu_cores, double memory_bytes) {
 
 Sized size_of(std::string name, std::string kind, const PhaseRecords* records, double risk,
               const HostCapacity& host) {
-  const Granted most = within_host(host);
+  const AncestorLimits most = within_host(host);
   Sized sized{.name = std::move(name), .kind = std::move(kind), .risk = risk, .overall = {},
               .phases = {}, .reason = {}};
   PhaseRecord all;

@@ -6,7 +6,7 @@
 
 #include "cli/offline.h"
 #include "cli/trace_input.h"
-#include "core/pipeline.h"
+#include "core/core.h"
 #include "model/model.h"
 #include "model/trace_phases.h"
 
@@ -53,7 +53,7 @@ class Watcher {
       : cadence_(cadence) {
     static_cast<ExecutionHeader&>(run) = header;
     run.begin = first.wall_time;
-    PolicySurroundings around;
+    PolicyEnvironment around;
     around.risk = risk;
     const double step = engine ? engine->model().step_seconds : cadence;
     around.cpu_horizon_seconds = std::max(kReactionSteps * step, cadence);

@@ -57,7 +57,8 @@ std::string proposal_text(const ContainerReport& container) {
 
 // True if a conflicting writer sets the container's limits: it is only observed, whatever its mode.
 bool has_rival(const ContainerReport& container) {
-  return container.holding_cpu == Verdict::rival || container.holding_memory == Verdict::rival;
+  return container.cpu_blocked_by == Verdict::rival ||
+         container.memory_blocked_by == Verdict::rival;
 }
 
 Tone mode_tone(const ContainerReport& container) {
@@ -70,8 +71,9 @@ Tone phase_tone(const ContainerReport& container) {
   return container.phase.known() ? Tone::plain : Tone::dim;
 }
 
-std::string holding_text(const ContainerReport& container) {
-  const std::optional<Verdict>&cpu = container.holding_cpu, &memory = container.holding_memory;
+std::string blocked_by_text(const ContainerReport& container) {
+  const std::optional<Verdict>&cpu = container.cpu_blocked_by,
+        &memory = container.memory_blocked_by;
   if (!cpu && !memory) return "-";
   if (cpu == memory) return to_string(*cpu);
   return fmt::format("cpu {}, memory {}", cpu ? to_string(*cpu) : "-",
@@ -176,7 +178,7 @@ std::vector<Table::Cell> list_row(const ContainerReport& container, const TextSt
               {to_string(container.container.engine), Tone::plain},
               {short_id(container), Tone::plain},
               {or_dash(escape_name(container.container.image)), Tone::plain},
-              {holding_text(container), Tone::plain},
+              {blocked_by_text(container), Tone::plain},
               {usec_text(real(container.throttled_usec)), Tone::plain},
               {count_text(real(container.oom_kills)),
                container.oom_kills.value_or(0) > 0 ? Tone::bad : Tone::plain},
@@ -260,7 +262,7 @@ std::string render_show(const ContainerReport& report, const json& bursts,
     if (!text.empty()) line(title, text);
   line("proposal", proposal_text(report));
   line("saved", saving_text(report));
-  line("holding", holding_text(report));
+  line("holding", blocked_by_text(report));
   line("throttled", usec_text(real(report.throttled_usec)));
   line("memory wait", usec_text(real(report.memory_delay_usec)));
   line("oom kills", count_text(real(report.oom_kills)));

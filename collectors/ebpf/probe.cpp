@@ -51,8 +51,8 @@ ProbeGrants grants_here() {
 }
 
 // "CAP_BPF and CAP_PERFMON"; empty if none is missing.
-std::string missing_capabilities(ProbeKind kind, std::uint64_t granted) {
-  const auto has = [&](int capability) { return (granted >> capability & 1U) != 0; };
+std::string missing_capabilities(ProbeKind kind, std::uint64_t ancestor_limits) {
+  const auto has = [&](int capability) { return (ancestor_limits >> capability & 1U) != 0; };
   const bool traces = kind != ProbeKind::packets;
   std::string missing;
   const auto add = [&](const char* name) {

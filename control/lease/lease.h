@@ -23,13 +23,13 @@ inline constexpr std::size_t kGuardValues = 2;
 struct LeaseValues {
   KnobText original;                           // value that a restore writes
   std::array<KnobText, kModelValues> model{};  // empty where unused
-  std::array<KnobText, kGuardValues> guard{};
+  std::array<KnobText, kGuardValues> fast_path{};
 
   // Whether cgphase wrote `text`.
   bool is_ours(Knob knob, const KnobText& text) const {
     for (const KnobText& value : model)
       if (!value.empty() && same_value(knob, value, text)) return true;
-    for (const KnobText& value : guard)
+    for (const KnobText& value : fast_path)
       if (!value.empty() && same_value(knob, value, text)) return true;
     return false;
   }

@@ -76,7 +76,7 @@ struct ModelSlot {
   std::uint32_t crc;
 };
 
-struct GuardSlot {
+struct FastPathSlot {
   std::uint64_t sequence;
   std::array<KnobText, kGuardValues> values;
   std::uint32_t unused;
@@ -86,7 +86,7 @@ struct GuardSlot {
 struct Record {
   Shared<Identity> identity;
   std::array<Shared<ModelSlot>, 2> model;
-  std::array<Shared<GuardSlot>, 2> guard;
+  std::array<Shared<FastPathSlot>, 2> fast_path;
 };
 
 struct Root {
@@ -188,7 +188,7 @@ std::optional<Lease> lease_in(const Record& place) {
     const Identity identity = place.identity.load();
     if (!whole(identity)) return std::nullopt;
     const auto model = latest(place.model, identity.crc);
-    const auto guard = latest(place.guard, identity.crc);
+    const auto fast_path = latest(place.fast_path, identity.crc);
     if (!model.value && place.identity.load().crc != identity.crc) continue;
     if (!model.value || model.value->state != State::leased) return std::nullopt;
     Lease lease;
@@ -197,7 +197,7 @@ std::optional<Lease> lease_in(const Record& place) {
     lease.knob = static_cast<Knob>(identity.knob);
     lease.values.original = model.value->original;
     lease.values.model = model.value->values;
-    if (guard.value) lease.values.guard = guard.value->values;
+    if (fast_path.value) lease.values.fast_path = fast_path.value->values;
     lease.reason.assign(model.value->reason.data());
     return lease;
   }
@@ -357,8 +357,8 @@ std::optional<LeaseValues> LeaseTable::read_values(int record, CgroupId id, Knob
   LeaseValues values;
   values.original = model.value->original;
   values.model = model.value->values;
-  if (const auto guard = latest(place.guard, identity.crc); guard.value)
-    values.guard = guard.value->values;
+  if (const auto fast_path = latest(place.fast_path, identity.crc); fast_path.value)
+    values.fast_path = fast_path.value->values;
   return values;
 }
 
@@ -472,25 +472,25 @@ LeaseValues LeaseTable::release(int record, CgroupId id, Knob knob) {
     last.original = model.value->original;
     last.model = model.value->values;
   }
-  if (const auto guard = latest(place.guard, identity.crc); guard.value)
-    last.guard = guard.value->values;
+  if (const auto fast_path = latest(place.fast_path, identity.crc); fast_path.value)
+    last.fast_path = fast_path.value->values;
   // A restorer that became the owner after mapping the file has no index.
   if (index_.erase({id, knob}) != 0) free_.push_back(record);
   return last;
 }
 
-bool LeaseTable::guard_hold(int record, CgroupId id, Knob knob, const KnobText& previous,
+bool LeaseTable::lease_for_fast_path(int record, CgroupId id, Knob knob, const KnobText& previous,
                             const KnobText& next) {
   Record& place = file_->record(record);
   const Identity identity = place.identity.load();
   if (!belongs_to(identity, id, knob)) return false;
   const auto model = latest(place.model, identity.crc);
   if (!model.value || model.value->state != State::leased) return false;
-  const auto guard = latest(place.guard, identity.crc);
-  GuardSlot slot = guard.value.value_or(GuardSlot{});
+  const auto fast_path = latest(place.fast_path, identity.crc);
+  FastPathSlot slot = fast_path.value.value_or(FastPathSlot{});
   push_front(slot.values, previous);
   push_front(slot.values, next);
-  publish(place.guard, guard, slot, identity.crc);
+  publish(place.fast_path, fast_path, slot, identity.crc);
   return true;
 }
 

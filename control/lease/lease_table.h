@@ -12,7 +12,7 @@
 // Writers:
 //   header, heartbeat, root  the owner: the one process that holds flock on the file (the daemon)
 //   model slots              the owner's writer threads, under the table's mutex
-//   guard slots              the owner's fast-path thread alone, without a lock
+//   fast path slots              the owner's fast-path thread alone, without a lock
 //   revocation counter       any process that restores while the owner lives
 // Any process may read at any time.
 #pragma once
@@ -105,7 +105,7 @@ class LeaseTable {
 
   // Like record(), for a raise by the fast path. False if the record is no longer leased for this
   // knob.
-  bool guard_hold(int record, CgroupId id, Knob knob, const KnobText& previous,
+  bool lease_for_fast_path(int record, CgroupId id, Knob knob, const KnobText& previous,
                   const KnobText& next);
 
   // --- heartbeat and revocation ---

@@ -76,7 +76,7 @@ void settle_leases(const ChangeTools& tools, const TrackedCgroup& cgroup) {
     else
       any_held = true;
   }
-  if (!any_held && tools.guard != nullptr) tools.guard->drop(cgroup.id);
+  if (!any_held && tools.fast_path != nullptr) tools.fast_path->drop(cgroup.id);
 }
 
 ChangeRun::ChangeRun(const ChangeTools& tools, TrackedCgroup& cgroup, const LimitChange& change,
@@ -132,9 +132,9 @@ Status ChangeRun::lease_steps() {
         tools_.leases.record(cgroup_.id, cgroup_.path, step.knob, step.from, step.to,
                              change_.reason);
     if (!record) return std::unexpected(record.error());
-    if (tools_.guard == nullptr) continue;
+    if (tools_.fast_path == nullptr) continue;
     const Status covered =
-        tools_.guard->cover(cgroup_.id, cgroup_.directory.get(), step.knob, *record);
+        tools_.fast_path->cover(cgroup_.id, cgroup_.directory.get(), step.knob, *record);
     if (!covered && step.lowers) return covered;
   }
   // A lowering may be rolled back to a raise that comes after it. A raise submitted after the
@@ -187,8 +187,8 @@ bool ChangeRun::overtaken() const {
 // The fast path may have checked for a new program before this write, when there was nothing to
 // restore.
 bool ChangeRun::program_started() const {
-  return !change_.raise && change_.decided && tools_.guard != nullptr &&
-         tools_.guard->program_started(cgroup_.id, *change_.decided);
+  return !change_.raise && change_.decided && tools_.fast_path != nullptr &&
+         tools_.fast_path->program_started(cgroup_.id, *change_.decided);
 }
 
 Status ChangeRun::still_wanted() const {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "control/fast_path/guard.h"
+#include "control/fast_path/fast_path.h"
 #include "control/lease/lease_table.h"
 #include "control/limit_writer.h"
 #include "control/writer/change_plan.h"
@@ -32,7 +32,7 @@ struct TrackedCgroup {
 // What a run needs. Everything here outlives the run.
 struct ChangeTools {
   LeaseTable& leases;
-  Guard* guard;  // null: no fast path (tests)
+  FastPath* fast_path;  // null: no fast path (tests)
   const std::string& cgroup_root;
   // Whether another thread is lowering this container. If so, its leases are kept.
   std::function<bool(CgroupId)> lowering_elsewhere;

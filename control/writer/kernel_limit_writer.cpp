@@ -43,8 +43,8 @@ Result<std::unique_ptr<KernelLimitWriter>> KernelLimitWriter::create(const Optio
   std::unique_ptr<KernelLimitWriter> writer(new KernelLimitWriter(options));
   writer->result_event_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!writer->result_event_.valid()) return errno_failure("eventfd", errno);
-  if (options.guard != nullptr)
-    options.guard->on_memory_raise(
+  if (options.fast_path != nullptr)
+    options.fast_path->on_memory_raise(
         [raw = writer.get()](CgroupId id) { raw->interrupt_lowering(id); });
   if (const Status started = writer->start(); !started) return std::unexpected(started.error());
   return writer;
@@ -61,9 +61,9 @@ Status KernelLimitWriter::start() {
 }
 
 KernelLimitWriter::~KernelLimitWriter() {
-  if (options_.guard != nullptr) {
-    options_.guard->stop();
-    options_.guard->on_memory_raise(nullptr);
+  if (options_.fast_path != nullptr) {
+    options_.fast_path->stop();
+    options_.fast_path->on_memory_raise(nullptr);
   }
   {
     const std::lock_guard lock(mutex_);
@@ -95,8 +95,8 @@ void KernelLimitWriter::detach(CgroupId id) {
   if (!cgroup) return;
   overtake(*cgroup, false);
   settle_leases(tools(false), *cgroup);
-  if (options_.guard != nullptr && !directory_alive(cgroup->directory.get()))
-    options_.guard->drop(id);
+  if (options_.fast_path != nullptr && !directory_alive(cgroup->directory.get()))
+    options_.fast_path->drop(id);
   const std::lock_guard lock(mutex_);
   tracked_.erase(id);
 }
@@ -178,7 +178,7 @@ ChangeTools KernelLimitWriter::tools(bool lowering_thread) {
     return !lowering_thread && being_lowered_ == id;
   };
   return {leases_,
-          options_.guard,
+          options_.fast_path,
           options_.cgroup_root,
           lowering_elsewhere,
           [this, lowering_thread] { return lowering_thread && now_ns() >= deadline_ns_.load(); }};
@@ -315,7 +315,7 @@ RestoreReport KernelLimitWriter::restore_leased(std::optional<CgroupId> id) {
 LimitWriter::RestoreReport KernelLimitWriter::restore(CgroupId id) {
   if (const Tracked cgroup = find(id)) overtake(*cgroup, true);
   RestoreReport report = restore_leased(id);
-  if (options_.guard != nullptr && report.failures.empty()) options_.guard->drop(id);
+  if (options_.fast_path != nullptr && report.failures.empty()) options_.fast_path->drop(id);
   return report;
 }
 
@@ -323,8 +323,8 @@ LimitWriter::RestoreReport KernelLimitWriter::restore_all() {
   const std::vector<Tracked> all = all_tracked();
   for (const Tracked& cgroup : all) overtake(*cgroup, true);
   RestoreReport report = restore_leased(std::nullopt);
-  if (options_.guard == nullptr || !report.failures.empty()) return report;
-  for (const Tracked& cgroup : all) options_.guard->drop(cgroup->id);
+  if (options_.fast_path == nullptr || !report.failures.empty()) return report;
+  for (const Tracked& cgroup : all) options_.fast_path->drop(cgroup->id);
   return report;
 }
 

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "control/fast_path/guard.h"
+#include "control/fast_path/fast_path.h"
 #include "control/lease/lease_table.h"
 #include "control/limit_writer.h"
 #include "control/write_deadline.h"
@@ -38,7 +38,7 @@ class KernelLimitWriter final : public LimitWriter {
   struct Options {
     std::string cgroup_root;
     LeaseTable* leases = nullptr;  // owned by this process; outlives the writer
-    Guard* guard = nullptr;        // outlives the writer, which stops it; null: no fast path
+    FastPath* fast_path = nullptr;        // outlives the writer, which stops it; null: no fast path
     bool allow_plain_directory = false;  // tests: attach() accepts a directory that is not a cgroup
     std::chrono::milliseconds lowering_deadline{2000};
     std::chrono::milliseconds reclaim_deadline{1000};

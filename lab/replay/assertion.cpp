@@ -28,16 +28,16 @@ std::string_view unknown_word(std::string_view text) {
 // Normalises a policy name: "hold:window=120,margin=1.050@5.0" becomes
 // "hold:margin=1.05,window=120@5". Returns the text itself if it is not a policy.
 std::string canonical_policy(std::string_view text) {
-  constexpr std::string_view kRails = "+rails";
+  constexpr std::string_view kSafety = "+rails";
   const std::size_t at = std::min(text.find('@'), text.size());
   std::string_view name = text.substr(0, at);
-  const bool rails = name.ends_with(kRails);
-  if (rails) name.remove_suffix(kRails.size());
+  const bool safety = name.ends_with(kSafety);
+  if (safety) name.remove_suffix(kSafety.size());
   const Result<PolicySpec> policy = parse_policy_spec(name);
   const std::optional<double> margin =
       at < text.size() ? parse_double(text.substr(at + 1)) : std::nullopt;
   if (!policy || (at < text.size() && !margin)) return std::string(text);
-  return to_string(*policy) + (rails ? kRails.data() : "") +
+  return to_string(*policy) + (safety ? kSafety.data() : "") +
          (margin ? fmt::format("@{:g}", *margin) : "");
 }
 

@@ -16,7 +16,7 @@ constexpr unsigned kMostThreads = 8;
 std::string key_of(const Entrant& entrant) {
   const ReplaySettings& settings = entrant.settings;
   return fmt::format("{} {} {} {} {} {} {}", to_string(entrant.contender.policy),
-                     entrant.contender.margin, settings.risk, settings.rails,
+                     entrant.contender.margin, settings.risk, settings.safety,
                      settings.window_seconds, settings.step_seconds,
                      settings.loop.guard_threshold);
 }

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstddef>
 
-#include "core/pipeline.h"
+#include "core/core.h"
 
 namespace cgphase {
 namespace {

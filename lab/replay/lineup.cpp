@@ -7,7 +7,7 @@
 #include "lab/replay/sweep_plan.h"
 #include "lab/replay/words.h"
 #include "policy/policy.h"
-#include "policy/safety/guard_rails.h"
+#include "policy/safety/safety_rules.h"
 
 namespace cgphase {
 namespace {
@@ -43,7 +43,7 @@ Status add_policies(const LineupOptions& options, Lineup& lineup) {
 
 void enter(Lineup& lineup, const Entrant& entrant, bool first_margin) {
   std::string name =
-      to_string(entrant.contender.policy) + (entrant.settings.rails ? "+rails" : "");
+      to_string(entrant.contender.policy) + (entrant.settings.safety ? "+rails" : "");
   const std::size_t place = lineup.entrants.size();
   lineup.entrants.push_back(entrant);
   lineup.names.push_back(fmt::format("{}@{:g}", name, 100 * entrant.contender.margin));
@@ -59,19 +59,20 @@ Result<Lineup> line_up(const LineupOptions& options, const ReplaySettings& setti
   Lineup lineup;
   if (const Status added = add_policies(options, lineup); !added)
     return std::unexpected(added.error());
-  if (options.rails && std::ranges::none_of(lineup.policies, is_ours))
+  if (options.safety && std::ranges::none_of(lineup.policies, is_ours))
     return failure(ErrorKind::invalid, "--rails needs phase or proactive; name one with --policy");
-  if (options.rails && settings.step_seconds > 0)
+  if (options.safety && settings.step_seconds > 0)
     return failure(ErrorKind::invalid,
                    "--rails decides at each row, as the daemon does; leave out --step");
   ReplaySettings with_rails = settings;
-  with_rails.rails = true;
-  if (!options.threshold_told) with_rails.loop.guard_threshold = RailsConfig{}.at_risk_ratio;
+  with_rails.safety = true;
+  if (!options.threshold_told) with_rails.loop.guard_threshold = SafetyConfig{}.at_risk_ratio;
   for (const PolicySpec& policy : lineup.policies)
     for (const double margin : options.margins) {
       const bool first = margin == options.margins.front();
       enter(lineup, {{policy, margin}, settings}, first);
-      if (options.rails && first && is_ours(policy)) enter(lineup, {{policy, 0}, with_rails}, true);
+      if (options.safety && first && is_ours(policy))
+        enter(lineup, {{policy, 0}, with_rails}, true);
     }
   return lineup;
 }
@@ -85,7 +86,7 @@ std::vector<std::size_t> pictured(const Lineup& lineup, std::size_t most) {
     for (std::size_t i = 0; i < lineup.entrants.size(); ++i) {
       const auto& [policy, margin] = lineup.entrants[i].contender;
       const bool first = margin == lineup.entrants.front().contender.margin;
-      if (rank(policy) != wanted || !(first || lineup.entrants[i].settings.rails)) continue;
+      if (rank(policy) != wanted || !(first || lineup.entrants[i].settings.safety)) continue;
       if (wanted < 3 || chosen.empty()) chosen.push_back(i);
     }
   chosen.resize(std::min(chosen.size(), most));

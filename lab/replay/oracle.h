@@ -1,4 +1,4 @@
-// Allocation of `oracle-max`, the reference for the allocation of every policy.
+// Recommendation of `oracle-max`, the reference for the allocation of every policy.
 #pragma once
 
 #include <optional>

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/crc32.h"
-#include "core/pipeline.h"
+#include "core/core.h"
 #include "lab/replay/scoring.h"
 #include "model/ai4dl.h"
 #include "model/trace_phases.h"
@@ -28,9 +28,9 @@ std::shared_ptr<const FutureDemand> future_of(std::span<const DemandPoint> point
   return future;
 }
 
-PolicySurroundings surroundings_of(const PlayPlan& plan, std::span<const DemandPoint> points,
+PolicyEnvironment surroundings_of(const PlayPlan& plan, std::span<const DemandPoint> points,
                                    double cadence_seconds) {
-  PolicySurroundings around;
+  PolicyEnvironment around;
   const double step = std::max(plan.settings.step_seconds, cadence_seconds);
   const double model_step = plan.engine ? plan.engine->model().step_seconds : step;
   around.cpu_horizon_seconds = std::max(kReactionSteps * model_step, step);
@@ -95,7 +95,7 @@ Observation observe(const Execution& execution, const DemandPoint& point, std::s
 
 void allocate(const Policy& policy, const PlayPlan& plan, const Execution& execution,
               ResourceScore& cpu, ResourceScore& memory) {
-  const Allocation recommendation = policy.allocate(execution.original, told_host(execution));
+  const Recommendation recommendation = policy.allocate(execution.original, told_host(execution));
   const double factor = 1 + plan.contender.margin;
   if (recommendation.cpu) cpu.set(recommendation.cpu->value * factor);
   if (recommendation.memory) memory.set(static_cast<double>(recommendation.memory->value) * factor);

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/pipeline.h"
+#include "core/core.h"
 #include "lab/replay/play.h"
 #include "lab/replay/scoring.h"
 #include "policy/ceiling.h"
@@ -85,21 +85,21 @@ class SimulatedCgroup {
   double throttled_usec_ = 0, throttled_periods_ = 0, periods_ = 0, events_ = 0;
 };
 
-class RailedRun {
+class SafeRun {
  public:
-  RailedRun(const Execution& execution, const PlayPlan& plan, Pipeline pipeline)
+  SafeRun(const Execution& execution, const PlayPlan& plan, Core core)
       : execution_(execution),
         host_(told_host(execution)),
         plan_(plan),
         cadence_(cadence_of(execution)),
         points_(demand_of(execution, cadence_)),
-        pipeline_(std::move(pipeline)),
+        core_(std::move(core)),
         kernel_(execution),
         cpu_(plan.settings, Resource::cpu, cpu_ceiling_cores(execution.original, host_),
              points_),
         memory_(plan.settings, Resource::memory,
                 memory_ceiling_bytes(execution.original, host_), points_) {
-    pipeline_.admit(kContainer, {.mode = Mode::enforce, .prior = plan.prior});
+    core_.admit(kContainer, {.mode = Mode::enforce, .prior = plan.prior});
   }
 
   Played run() {
@@ -116,7 +116,7 @@ class RailedRun {
     }
     played.result.cpu = cpu_.sums();
     played.result.memory = memory_.sums();
-    played.learned = pipeline_.learned(kContainer);
+    played.learned = core_.learned(kContainer);
     return played;
   }
 
@@ -132,10 +132,10 @@ class RailedRun {
                     .appeared = {}, .vanished = {}, .containers = {}};
     if (index == 0) tick.appeared.push_back(container());
     tick.containers.push_back(kernel_.sample(index, cpu_.backlog()));
-    for (const Decision& decision : pipeline_.step(tick).decisions) {
+    for (const Decision& decision : core_.step(tick).decisions) {
       if (decision.verdict != Verdict::allowed) continue;
       write(decision);
-      (void)pipeline_.step({.now = row.time,
+      (void)core_.step({.now = row.time,
                             .writes = {{decision.decision_id, WriteEnd::done, kernel_.limits(),
                                         {}}}});
     }
@@ -150,7 +150,7 @@ class RailedRun {
   }
 
   void tell_raised(Resource resource, Reason reason, MonotonicTime time) {
-    (void)pipeline_.step({.fast_raises = {{.container = kContainer, .resource = resource,
+    (void)core_.step({.fast_raises = {{.container = kContainer, .resource = resource,
                                            .reason = reason, .before = {},
                                            .after = kernel_.limits(), .time = time}}});
   }
@@ -173,7 +173,7 @@ class RailedRun {
   const PlayPlan& plan_;
   double cadence_;
   std::vector<DemandPoint> points_;
-  Pipeline pipeline_;
+  Core core_;
   SimulatedCgroup kernel_;
   ResourceScore cpu_, memory_;
 };
@@ -181,16 +181,16 @@ class RailedRun {
 }  // namespace
 
 Result<Played> play_with_rails(const Execution& execution, const PlayPlan& plan) {
-  PipelineConfig config;
+  CoreConfig config;
   config.policy = to_string(plan.contender.policy);
   config.risk = plan.settings.risk;
   config.manage_unlimited = true;
-  config.rails.at_risk_ratio = plan.settings.loop.guard_threshold;
+  config.safety.at_risk_ratio = plan.settings.loop.guard_threshold;
   config.interval = std::chrono::nanoseconds(
       static_cast<std::int64_t>(cadence_of(execution) * 1e9));
-  Result<Pipeline> pipeline = Pipeline::create(config, plan.engine);
-  if (!pipeline) return std::unexpected(pipeline.error());
-  return RailedRun(execution, plan, std::move(*pipeline)).run();
+  Result<Core> core = Core::create(config, plan.engine);
+  if (!core) return std::unexpected(core.error());
+  return SafeRun(execution, plan, std::move(*core)).run();
 }
 
 }  // namespace cgphase

@@ -41,7 +41,7 @@ class Campaign {
 
   Result<ContenderResult> run() {
     if (Status ready = prepare(); !ready) return std::unexpected(ready.error());
-    ContenderResult result{.contender = contender_, .rails = settings_.rails,
+    ContenderResult result{.contender = contender_, .safety = settings_.safety,
                            .guard_threshold = settings_.loop.guard_threshold, .executions = {}};
     for (const Execution& execution : input_.training) expect(execution, true);
     for (const Execution& execution : input_.executions) expect(execution, false);
@@ -94,7 +94,7 @@ class Campaign {
                   .keep_limits = keep_limits_ && !teaches};
     if (statistics_)
       plan.statistics = statistics_->of(execution.original, execution.host);
-    Result<Played> played = settings_.rails ? play_with_rails(execution, plan)
+    Result<Played> played = settings_.safety ? play_with_rails(execution, plan)
                                             : play(execution, plan);
     if (!played) return std::unexpected(played.error());
     // Uses the monotonic clock, because the wall clock may have been set back.

@@ -27,7 +27,7 @@ struct ReplaySettings {
   double window_seconds = 600;
   double step_seconds = 0;  // between two decisions; 0: at each sample
   double risk = kShippedRisk;
-  bool rails = false;       // the daemon's whole pipeline with its safety rules and steps
+  bool safety = false;       // the daemon's whole pipeline with its safety rules and steps
 };
 
 // One policy to replay. `margin` is added to its recommendation (0.1: 10 % more).
@@ -66,7 +66,7 @@ struct ExecutionResult {
 
 struct ContenderResult {
   Contender contender;
-  bool rails = false;
+  bool safety = false;
   double guard_threshold = ClosedLoop{}.guard_threshold;
   std::vector<ExecutionResult> executions;  // in the order of ReplayInput::executions
 };

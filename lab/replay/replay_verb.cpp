@@ -170,7 +170,7 @@ void add_policy_options(CLI::App& verb, const Options& options) {
         options->settings.risk = taken("--risk", parse_share(text, kLeastRisk, kMostRisk));
       },
       "Share of samples that may be over the limit [0.1%]");
-  verb.add_flag("--rails", options->lineup.rails, "Also replay with the daemon's safety rules");
+  verb.add_flag("--rails", options->lineup.safety, "Also replay with the daemon's safety rules");
 }
 
 void add_time_options(CLI::App& verb, const Options& options) {

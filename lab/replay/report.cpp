@@ -14,7 +14,7 @@ std::uint32_t continued(std::uint32_t crc, std::uint32_t seed) {
 }  // namespace
 
 std::string policy_name(const ContenderResult& result) {
-  return to_string(result.contender.policy) + (result.rails ? "+rails" : "");
+  return to_string(result.contender.policy) + (result.safety ? "+rails" : "");
 }
 
 std::uint32_t decisions_crc(const ContenderResult& result) {

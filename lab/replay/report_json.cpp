@@ -75,7 +75,7 @@ json by_execution_json(const ContenderResult& result, Resource resource,
 json who_json(const ContenderResult& result, Resource resource) {
   return {{"name", policy_name(result)},
           {"margin", result.contender.margin},
-          {"rails", result.rails},
+          {"rails", result.safety},
           {"resource", to_string(resource)}};
 }
 
@@ -89,7 +89,7 @@ json policy_json(const ReplayReport& report, const ContenderResult& result, Reso
   body["by_execution"] = by_execution_json(result, resource, executions, report.settings);
   if (report.settings.loop.enabled)
     body["time_to_raise_ms"] = report.settings.loop.time_to_raise_seconds * 1000;
-  if (report.settings.loop.enabled || result.rails)
+  if (report.settings.loop.enabled || result.safety)
     body["guard_threshold"] = result.guard_threshold;
   return body;
 }

@@ -102,7 +102,7 @@ Status ReplaySession::read() {
   if (!recorded) return std::unexpected(recorded.error());
   recorded_ = *std::move(recorded);
   const auto& engine = recorded_.input.engine;
-  if (request_.lineup.rails && engine && !schema_columns(engine->model().schema).empty())
+  if (request_.lineup.safety && engine && !schema_columns(engine->model().schema).empty())
     return failure(
         ErrorKind::invalid,
         paths.model +

@@ -25,8 +25,8 @@ std::optional<double> AdaptivePolicy::wanted(const Measure& measure) const {
                      : measure.window.maximum();
 }
 
-Allocation AdaptivePolicy::allocate(const Limits& original, const HostCapacity& host) const {
-  Allocation allocation;
+Recommendation AdaptivePolicy::allocate(const Limits& original, const HostCapacity& host) const {
+  Recommendation allocation;
   allocation.reason = Reason::window_statistics;
   if (const auto cpu = wanted(cpu_)) allocation.cpu = capped_cores(*cpu, original, host);
   if (const auto memory = wanted(memory_))
@@ -36,12 +36,12 @@ Allocation AdaptivePolicy::allocate(const Limits& original, const HostCapacity& 
   return allocation;
 }
 
-Result<std::unique_ptr<Policy>> make_adaptive_max(const PolicyMaking& making) {
-  return std::make_unique<AdaptivePolicy>(making.surroundings.window_seconds, std::nullopt);
+Result<std::unique_ptr<Policy>> make_adaptive_max(const PolicyArgs& making) {
+  return std::make_unique<AdaptivePolicy>(making.environment.window_seconds, std::nullopt);
 }
 
-Result<std::unique_ptr<Policy>> make_adaptive_2sd(const PolicyMaking& making) {
-  return std::make_unique<AdaptivePolicy>(making.surroundings.window_seconds,
+Result<std::unique_ptr<Policy>> make_adaptive_2sd(const PolicyArgs& making) {
+  return std::make_unique<AdaptivePolicy>(making.environment.window_seconds,
                                           making.values.at("deviations"));
 }
 

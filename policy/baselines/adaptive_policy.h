@@ -18,7 +18,7 @@ class AdaptivePolicy final : public Policy {
       : window_seconds_(window_seconds), deviations_(deviations) {}
 
   void observe(const Observation& observation) override;
-  Allocation allocate(const Limits& original, const HostCapacity& host) const override;
+  Recommendation allocate(const Limits& original, const HostCapacity& host) const override;
 
  private:
   struct Measure {
@@ -32,7 +32,7 @@ class AdaptivePolicy final : public Policy {
   Measure cpu_, memory_;
 };
 
-Result<std::unique_ptr<Policy>> make_adaptive_max(const PolicyMaking& making);
-Result<std::unique_ptr<Policy>> make_adaptive_2sd(const PolicyMaking& making);
+Result<std::unique_ptr<Policy>> make_adaptive_max(const PolicyArgs& making);
+Result<std::unique_ptr<Policy>> make_adaptive_2sd(const PolicyArgs& making);
 
 }  // namespace cgphase

@@ -9,14 +9,14 @@ namespace cgphase {
 
 void Ai4dlPolicy::observe(const Observation& observation) { phase_ = observation.phase; }
 
-Allocation Ai4dlPolicy::allocate(const Limits& original, const HostCapacity& host) const {
+Recommendation Ai4dlPolicy::allocate(const Limits& original, const HostCapacity& host) const {
   const auto index = static_cast<std::size_t>(phase_.index);
   if (!phase_.known() || phase_.index < 0 || index >= statistics_->size()) return {};
   const PhaseStatistics& phase = (*statistics_)[index];
   if (!(phase.count > 0)) return {};
   const double cores = phase.cpu_mean_cores + deviations_ * phase.cpu_deviation_cores;
   const double bytes = phase.memory_mean_bytes + deviations_ * phase.memory_deviation_bytes;
-  Allocation allocation;
+  Recommendation allocation;
   allocation.reason = Reason::phase_statistics;
   if (std::isfinite(cores)) {
     allocation.cpu = capped_cores(cores, original, host);
@@ -29,13 +29,13 @@ Allocation Ai4dlPolicy::allocate(const Limits& original, const HostCapacity& hos
   return allocation;
 }
 
-Result<std::unique_ptr<Policy>> make_ai4dl(const PolicyMaking& making) {
-  if (!making.surroundings.phase_statistics)
+Result<std::unique_ptr<Policy>> make_ai4dl(const PolicyArgs& making) {
+  if (!making.environment.phase_statistics)
     return failure(ErrorKind::invalid,
                    fmt::format("policy \"{}\" needs phase statistics of training executions, "
                                "which only cgphase replay makes",
                                making.name));
-  return std::make_unique<Ai4dlPolicy>(making.surroundings.phase_statistics,
+  return std::make_unique<Ai4dlPolicy>(making.environment.phase_statistics,
                                        making.values.at("deviations"));
 }
 

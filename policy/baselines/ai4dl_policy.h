@@ -21,7 +21,7 @@ class Ai4dlPolicy final : public Policy {
       : statistics_(std::move(statistics)), deviations_(deviations) {}
 
   void observe(const Observation& observation) override;
-  Allocation allocate(const Limits& original, const HostCapacity& host) const override;
+  Recommendation allocate(const Limits& original, const HostCapacity& host) const override;
 
  private:
   std::shared_ptr<const std::vector<PhaseStatistics>> statistics_;  // by index of the phase
@@ -30,6 +30,6 @@ class Ai4dlPolicy final : public Policy {
 };
 
 // Errors: invalid, if the surroundings have no statistics.
-Result<std::unique_ptr<Policy>> make_ai4dl(const PolicyMaking& making);
+Result<std::unique_ptr<Policy>> make_ai4dl(const PolicyArgs& making);
 
 }  // namespace cgphase

@@ -25,7 +25,7 @@ void add_load(DecayingHistogram& histogram, double value, double seconds, double
 
 }  // namespace
 
-AutopilotPolicy::AutopilotPolicy(const PolicyMaking& making, double cpu_half_life_seconds)
+AutopilotPolicy::AutopilotPolicy(const PolicyArgs& making, double cpu_half_life_seconds)
     : name_(making.name), shapes_(shapes_of(cpu_half_life_seconds)),
       cpu_quantile_(making.values.at("cpu-quantile")),
       memory_quantile_(making.values.at("memory-quantile")),
@@ -86,8 +86,8 @@ void AutopilotPolicy::recommend(double time_seconds) {
       recommended_memory_.add(time_seconds, *edge * margin_);
 }
 
-Allocation AutopilotPolicy::allocate(const Limits& original, const HostCapacity& host) const {
-  Allocation allocation;
+Recommendation AutopilotPolicy::allocate(const Limits& original, const HostCapacity& host) const {
+  Recommendation allocation;
   allocation.reason = Reason::window_statistics;
   if (const auto cpu = recommended_cpu_.value())
     allocation.cpu = capped_cores(*cpu, original, host);
@@ -110,14 +110,14 @@ LearnedState AutopilotPolicy::learned() const {
   return usage;
 }
 
-Result<std::unique_ptr<Policy>> make_autopilot(const PolicyMaking& making) {
+Result<std::unique_ptr<Policy>> make_autopilot(const PolicyArgs& making) {
   return std::make_unique<AutopilotPolicy>(making, making.values.at("half-life"));
 }
 
-Result<std::unique_ptr<Policy>> make_autopilot_tuned(const PolicyMaking& making) {
-  const auto& job = making.surroundings.job_seconds;
+Result<std::unique_ptr<Policy>> make_autopilot_tuned(const PolicyArgs& making) {
+  const auto& job = making.environment.job_seconds;
   const double half_life =
-      job ? making.values.at("jobs") * *job : making.surroundings.window_seconds;
+      job ? making.values.at("jobs") * *job : making.environment.window_seconds;
   return std::make_unique<AutopilotPolicy>(making, bounded_half_life(half_life));
 }
 

@@ -41,10 +41,10 @@ inline constexpr std::array kAutopilotTunedParameters = {
 
 class AutopilotPolicy final : public Policy {
  public:
-  AutopilotPolicy(const PolicyMaking& making, double cpu_half_life_seconds);
+  AutopilotPolicy(const PolicyArgs& making, double cpu_half_life_seconds);
 
   void observe(const Observation& observation) override;
-  Allocation allocate(const Limits& original, const HostCapacity& host) const override;
+  Recommendation allocate(const Limits& original, const HostCapacity& host) const override;
   LearnedState learned() const override;
 
  private:
@@ -68,7 +68,7 @@ class AutopilotPolicy final : public Policy {
   double cpu_count_ = 0, memory_count_ = 0;  // samples of this run
 };
 
-Result<std::unique_ptr<Policy>> make_autopilot(const PolicyMaking& making);
-Result<std::unique_ptr<Policy>> make_autopilot_tuned(const PolicyMaking& making);
+Result<std::unique_ptr<Policy>> make_autopilot(const PolicyArgs& making);
+Result<std::unique_ptr<Policy>> make_autopilot_tuned(const PolicyArgs& making);
 
 }  // namespace cgphase

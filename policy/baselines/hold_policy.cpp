@@ -28,8 +28,8 @@ void HoldPolicy::observe(const Observation& observation) {
   if (observation.memory_need_bytes) memory_.add(*observation.memory_need_bytes);
 }
 
-Allocation HoldPolicy::allocate(const Limits& original, const HostCapacity& host) const {
-  Allocation allocation;
+Recommendation HoldPolicy::allocate(const Limits& original, const HostCapacity& host) const {
+  Recommendation allocation;
   if (cpu_.level()) allocation.cpu = capped_cores(*cpu_.level(), original, host);
   if (memory_.level()) allocation.memory = capped_bytes(*memory_.level(), original, host);
   allocation.reason = Reason::window_statistics;

@@ -23,7 +23,7 @@ class HoldPolicy final : public Policy {
   explicit HoldPolicy(const PolicyValues& values);
 
   void observe(const Observation& observation) override;
-  Allocation allocate(const Limits& original, const HostCapacity& host) const override;
+  Recommendation allocate(const Limits& original, const HostCapacity& host) const override;
 
  private:
   class Held {

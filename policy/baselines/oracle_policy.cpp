@@ -8,9 +8,9 @@
 namespace cgphase {
 namespace {
 
-Result<std::unique_ptr<Policy>> make_oracle(const PolicyMaking& making,
+Result<std::unique_ptr<Policy>> make_oracle(const PolicyArgs& making,
                                             std::optional<double> deviations) {
-  const auto& future = making.surroundings.future;
+  const auto& future = making.environment.future;
   if (!future)
     return failure(ErrorKind::invalid,
                    fmt::format("policy \"{}\" must know the future, which only cgphase replay does",
@@ -20,7 +20,7 @@ Result<std::unique_ptr<Policy>> make_oracle(const PolicyMaking& making,
       !std::is_sorted(future->seconds.begin(), future->seconds.end()))
     return failure(ErrorKind::invalid,
                    fmt::format("policy \"{}\": the future is not in time order", making.name));
-  return std::make_unique<OraclePolicy>(future, making.surroundings.window_seconds, deviations);
+  return std::make_unique<OraclePolicy>(future, making.environment.window_seconds, deviations);
 }
 
 // Replaces each absent value by the next known one.
@@ -59,8 +59,8 @@ std::optional<double> OraclePolicy::wanted(const WindowStatistic& coming,
   return deviations_ ? coming.mean_plus_deviations(*deviations_) : coming.maximum();
 }
 
-Allocation OraclePolicy::allocate(const Limits& original, const HostCapacity& host) const {
-  Allocation allocation;
+Recommendation OraclePolicy::allocate(const Limits& original, const HostCapacity& host) const {
+  Recommendation allocation;
   allocation.reason = Reason::window_statistics;
   if (const auto cpu = wanted(cpu_, known_cpu_, last_cpu_))
     allocation.cpu = capped_cores(*cpu, original, host);
@@ -71,11 +71,11 @@ Allocation OraclePolicy::allocate(const Limits& original, const HostCapacity& ho
   return allocation;
 }
 
-Result<std::unique_ptr<Policy>> make_oracle_max(const PolicyMaking& making) {
+Result<std::unique_ptr<Policy>> make_oracle_max(const PolicyArgs& making) {
   return make_oracle(making, std::nullopt);
 }
 
-Result<std::unique_ptr<Policy>> make_oracle_2sd(const PolicyMaking& making) {
+Result<std::unique_ptr<Policy>> make_oracle_2sd(const PolicyArgs& making) {
   return make_oracle(making, making.values.at("deviations"));
 }
 

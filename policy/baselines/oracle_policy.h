@@ -20,7 +20,7 @@ class OraclePolicy final : public Policy {
                std::optional<double> deviations);
 
   void observe(const Observation& observation) override;
-  Allocation allocate(const Limits& original, const HostCapacity& host) const override;
+  Recommendation allocate(const Limits& original, const HostCapacity& host) const override;
 
  private:
   std::optional<double> wanted(const WindowStatistic& coming, const FutureDemand::Values& known,
@@ -38,7 +38,7 @@ class OraclePolicy final : public Policy {
 };
 
 // Errors: invalid, if the surroundings have no future, or its times do not ascend.
-Result<std::unique_ptr<Policy>> make_oracle_max(const PolicyMaking& making);
-Result<std::unique_ptr<Policy>> make_oracle_2sd(const PolicyMaking& making);
+Result<std::unique_ptr<Policy>> make_oracle_max(const PolicyArgs& making);
+Result<std::unique_ptr<Policy>> make_oracle_2sd(const PolicyArgs& making);
 
 }  // namespace cgphase

@@ -18,8 +18,8 @@ void SlidingPolicy::observe(const Observation& observation) {
   if (observation.memory_need_bytes) memory_.add(*observation.memory_need_bytes);
 }
 
-Allocation SlidingPolicy::allocate(const Limits& original, const HostCapacity& host) const {
-  Allocation allocation;
+Recommendation SlidingPolicy::allocate(const Limits& original, const HostCapacity& host) const {
+  Recommendation allocation;
   if (cpu_.enough()) allocation.cpu = capped_cores(wanted(cpu_), original, host);
   if (memory_.enough()) allocation.memory = capped_bytes(wanted(memory_), original, host);
   allocation.reason = Reason::window_statistics;

@@ -18,7 +18,7 @@ class SlidingPolicy final : public Policy {
   explicit SlidingPolicy(const PolicyValues& values);
 
   void observe(const Observation& observation) override;
-  Allocation allocate(const Limits& original, const HostCapacity& host) const override;
+  Recommendation allocate(const Limits& original, const HostCapacity& host) const override;
 
  private:
   double wanted(const RecentSamples& samples) const;

@@ -6,8 +6,8 @@ namespace cgphase {
 
 void StaticPolicy::observe(const Observation&) { samples_ += 1; }
 
-Allocation StaticPolicy::allocate(const Limits& original, const HostCapacity& host) const {
-  Allocation allocation;
+Recommendation StaticPolicy::allocate(const Limits& original, const HostCapacity& host) const {
+  Recommendation allocation;
   allocation.cpu = Cores{cpu_ceiling_cores(original, host)};
   allocation.memory = original.memory_bytes().value_or(host.memory);
   allocation.reason = Reason::window_statistics;

@@ -8,7 +8,7 @@ namespace cgphase {
 class StaticPolicy final : public Policy {
  public:
   void observe(const Observation& observation) override;
-  Allocation allocate(const Limits& original, const HostCapacity& host) const override;
+  Recommendation allocate(const Limits& original, const HostCapacity& host) const override;
 
  private:
   double samples_ = 0;

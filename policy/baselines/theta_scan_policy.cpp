@@ -83,8 +83,8 @@ void ThetaScanPolicy::observe(const Observation& observation) {
   if (observation.memory_need_bytes) memory_.add(*observation.memory_need_bytes, now);
 }
 
-Allocation ThetaScanPolicy::allocate(const Limits& original, const HostCapacity& host) const {
-  Allocation allocation;
+Recommendation ThetaScanPolicy::allocate(const Limits& original, const HostCapacity& host) const {
+  Recommendation allocation;
   allocation.reason = Reason::window_statistics;
   if (cpu_.wanted()) allocation.cpu = capped_cores(*cpu_.wanted(), original, host);
   if (memory_.wanted()) allocation.memory = capped_bytes(*memory_.wanted(), original, host);

@@ -34,7 +34,7 @@ class ThetaScanPolicy final : public Policy {
   explicit ThetaScanPolicy(const PolicyValues& values);
 
   void observe(const Observation& observation) override;
-  Allocation allocate(const Limits& original, const HostCapacity& host) const override;
+  Recommendation allocate(const Limits& original, const HostCapacity& host) const override;
 
  private:
   // For one resource.

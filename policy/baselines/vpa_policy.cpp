@@ -59,7 +59,7 @@ std::optional<VpaMemoryPeaks::Peak> VpaMemoryPeaks::running() const {
   return Peak{peak, *end_};
 }
 
-VpaPolicy::VpaPolicy(const PolicyMaking& making, double half_life_seconds)
+VpaPolicy::VpaPolicy(const PolicyArgs& making, double half_life_seconds)
     : name_(making.name), shapes_(vpa_shapes_of(half_life_seconds)),
       quantile_(making.values.at("quantile")), margin_(making.values.at("margin")),
       bump_(making.values.at("bump")), bump_bytes_(making.values.at("bump-bytes")),
@@ -113,8 +113,8 @@ void VpaPolicy::recommend_memory() {
   if (const auto edge = all.quantile(quantile_)) memory_wanted_ = *edge * margin_;
 }
 
-Allocation VpaPolicy::allocate(const Limits& original, const HostCapacity& host) const {
-  Allocation allocation;
+Recommendation VpaPolicy::allocate(const Limits& original, const HostCapacity& host) const {
+  Recommendation allocation;
   allocation.reason = Reason::window_statistics;
   if (taught_cpu_ || cpu_count_ >= kWarmUpSamples)
     if (const auto edge = cpu_.quantile(quantile_))
@@ -138,14 +138,14 @@ LearnedState VpaPolicy::learned() const {
   return usage;
 }
 
-Result<std::unique_ptr<Policy>> make_vpa(const PolicyMaking& making) {
+Result<std::unique_ptr<Policy>> make_vpa(const PolicyArgs& making) {
   return std::make_unique<VpaPolicy>(making, making.values.at("half-life"));
 }
 
-Result<std::unique_ptr<Policy>> make_vpa_tuned(const PolicyMaking& making) {
-  const auto& job = making.surroundings.job_seconds;
+Result<std::unique_ptr<Policy>> make_vpa_tuned(const PolicyArgs& making) {
+  const auto& job = making.environment.job_seconds;
   const double half_life =
-      job ? making.values.at("jobs") * *job : making.surroundings.window_seconds;
+      job ? making.values.at("jobs") * *job : making.environment.window_seconds;
   return std::make_unique<VpaPolicy>(making, bounded_half_life(half_life));
 }
 

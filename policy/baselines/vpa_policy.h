@@ -81,10 +81,10 @@ class VpaMemoryPeaks {
 
 class VpaPolicy final : public Policy {
  public:
-  VpaPolicy(const PolicyMaking& making, double half_life_seconds);
+  VpaPolicy(const PolicyArgs& making, double half_life_seconds);
 
   void observe(const Observation& observation) override;
-  Allocation allocate(const Limits& original, const HostCapacity& host) const override;
+  Recommendation allocate(const Limits& original, const HostCapacity& host) const override;
   LearnedState learned() const override;
 
  private:
@@ -104,7 +104,7 @@ class VpaPolicy final : public Policy {
   double cpu_count_ = 0, memory_count_ = 0;  // samples of this run
 };
 
-Result<std::unique_ptr<Policy>> make_vpa(const PolicyMaking& making);
-Result<std::unique_ptr<Policy>> make_vpa_tuned(const PolicyMaking& making);
+Result<std::unique_ptr<Policy>> make_vpa(const PolicyArgs& making);
+Result<std::unique_ptr<Policy>> make_vpa_tuned(const PolicyArgs& making);
 
 }  // namespace cgphase

@@ -38,7 +38,7 @@ void HostBudget::begin_tick(MonotonicTime now) {
 }
 
 bool HostBudget::may_lower(MonotonicTime now, std::string_view owner, CgroupId container,
-                           const RailsConfig& config) {
+                           const SafetyConfig& config) {
   begin_tick(now);
   Turn& whole = owners_[std::string(owner)];
   ContainerTurn& own = containers_[container];

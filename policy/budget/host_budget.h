@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "cgroupfs/cgroup_id.h"
-#include "policy/rails_config.h"
+#include "policy/safety_config.h"
 
 namespace cgphase {
 
@@ -26,7 +26,7 @@ class HostBudget {
 
   // Called in each tick in which all other rules allow a lowering of this container.
   bool may_lower(MonotonicTime now, std::string_view owner, CgroupId container,
-                 const RailsConfig& config);
+                 const SafetyConfig& config);
   void lowered(MonotonicTime now, std::string_view owner, CgroupId container);
 
  private:

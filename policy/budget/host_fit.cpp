@@ -159,8 +159,8 @@ FitDemand demand_of(const KnownContainer& container, const HostCapacity& host) {
   const std::optional<Forecast>& forecast = container.forecast;
   const double risk = forecast ? forecast->risk : 0;
   HostCapacity room = host;
-  room.granted = container.granted;
-  const Granted most = within_host(room);
+  room.ancestor_limits = container.ancestor_limits;
+  const AncestorLimits most = within_host(room);
   demand.cpu_cores =
       peak_of(forecast ? number(forecast->cpu_peak) : std::nullopt, risk,
               number(container.original.cpu_cores()), container.highest_cpu_cores, most.cpu_cores,

@@ -45,7 +45,7 @@ struct KnownContainer {
   std::string name;
   std::optional<Forecast> forecast;
   Limits original;
-  Granted granted = {};  // by the ancestor cgroups
+  AncestorLimits ancestor_limits = {};  // by the ancestor cgroups
   std::optional<double> highest_cpu_cores, highest_memory_bytes;
 };
 FitDemand demand_of(const KnownContainer& container, const HostCapacity& host);

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "policy/phase/demand_bound.h"
-#include "policy/phase/held_limit.h"
+#include "policy/phase/hysteresis.h"
 #include "policy/phase/steered_risk.h"
 
 namespace cgphase {
@@ -32,7 +32,7 @@ struct MomentPeak {
 class ForeseenLimit {
  public:
   // `drifts`: as in DemandBound. Expected demand stays below `guard_threshold` times the limit.
-  // `write_risk`: the risk for HeldLimit.
+  // `write_risk`: the risk for Hysteresis.
   ForeseenLimit(double risk, double guard_threshold, bool drifts, const EarlierPeak& earlier,
                 double write_risk = kShippedRisk);
 
@@ -59,7 +59,7 @@ class ForeseenLimit {
   std::optional<double> promised_;   // bound from earlier runs; absent without any
   std::optional<double> coming_;
   DemandBound own_;
-  HeldLimit held_;
+  Hysteresis held_;
 };
 
 }  // namespace cgphase

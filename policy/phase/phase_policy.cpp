@@ -31,14 +31,15 @@ int slot_of(const Phase& phase) {
   return usable ? phase.index : kUnknownSlot;
 }
 
-PolicySurroundings checked(PolicySurroundings surroundings) {
-  const double risk = surroundings.risk;
-  surroundings.risk = std::isfinite(risk) ? std::clamp(risk, kLeastRisk, kMostRisk) : kLeastRisk;
-  const double factor = surroundings.cpu_risk_factor;
-  surroundings.cpu_risk_factor = std::isfinite(factor) ? std::max(factor, 0.0) : 1;
-  const double guard = surroundings.guard_threshold;
-  surroundings.guard_threshold = std::isfinite(guard) ? std::clamp(guard, kLeastGuard, 1.0) : 1.0;
-  return surroundings;
+PolicyEnvironment checked(PolicyEnvironment environment) {
+  const double risk = environment.risk;
+  environment.risk = std::isfinite(risk) ? std::clamp(risk, kLeastRisk, kMostRisk) : kLeastRisk;
+  const double factor = environment.cpu_risk_factor;
+  environment.cpu_risk_factor = std::isfinite(factor) ? std::max(factor, 0.0) : 1;
+  const double fast_path = environment.guard_threshold;
+  environment.guard_threshold =
+      std::isfinite(fast_path) ? std::clamp(fast_path, kLeastGuard, 1.0) : 1.0;
+  return environment;
 }
 
 LearnedPhases phases_of(const LearnedState& prior) {
@@ -46,8 +47,8 @@ LearnedPhases phases_of(const LearnedState& prior) {
   return phases != nullptr && check(*phases) ? *phases : LearnedPhases{};
 }
 
-double cpu_risk(const PolicySurroundings& surroundings) {
-  return std::clamp(surroundings.risk * surroundings.cpu_risk_factor, kLeastRisk, kMostRisk);
+double cpu_risk(const PolicyEnvironment& environment) {
+  return std::clamp(environment.risk * environment.cpu_risk_factor, kLeastRisk, kMostRisk);
 }
 
 // The peak, or a lower value if `risk` allows for the samples above it.
@@ -97,19 +98,19 @@ Needs needs_of(const std::map<int, Needs>& by_slot,
 
 }  // namespace
 
-PhasePolicy::PhasePolicy(const LearnedState& prior, const PolicySurroundings& surroundings,
+PhasePolicy::PhasePolicy(const LearnedState& prior, const PolicyEnvironment& environment,
                          Foresight foresight)
-    : PhasePolicy(phases_of(prior), checked(surroundings), foresight) {}
+    : PhasePolicy(phases_of(prior), checked(environment), foresight) {}
 
-PhasePolicy::PhasePolicy(const LearnedPhases& earlier, const PolicySurroundings& surroundings,
+PhasePolicy::PhasePolicy(const LearnedPhases& earlier, const PolicyEnvironment& environment,
                          Foresight foresight)
-    : surroundings_(surroundings), foresight_(foresight), with_earlier_(earlier.records),
+    : surroundings_(environment), foresight_(foresight), with_earlier_(earlier.records),
       earlier_peaks_(earlier.peaks),
-      peaks_(surroundings.cpu_horizon_seconds, surroundings.memory_horizon_seconds),
-      cpu_(cpu_risk(surroundings), surroundings.guard_threshold, false,
-           earlier_cpu(earlier, cpu_risk(surroundings)), surroundings.risk),
-      memory_(surroundings.risk, surroundings.guard_threshold, true,
-              earlier_memory(earlier.runs), surroundings.risk) {
+      peaks_(environment.cpu_horizon_seconds, environment.memory_horizon_seconds),
+      cpu_(cpu_risk(environment), environment.guard_threshold, false,
+           earlier_cpu(earlier, cpu_risk(environment)), environment.risk),
+      memory_(environment.risk, environment.guard_threshold, true,
+              earlier_memory(earlier.runs), environment.risk) {
   for (const auto& [slot, record] : with_earlier_) earlier_runs_[slot] = record.runs;
 }
 
@@ -223,8 +224,8 @@ bool PhasePolicy::room_made() const {
          ahead_.peak.memory_bytes > kClearlyMore * visit_bytes_;
 }
 
-Allocation PhasePolicy::allocate(const Limits& original, const HostCapacity& host) const {
-  Allocation allocation;
+Recommendation PhasePolicy::allocate(const Limits& original, const HostCapacity& host) const {
+  Recommendation allocation;
   if (!slot_) return allocation;
   if (cpu_.level()) allocation.cpu = capped_cores(*cpu_.level(), original, host);
   if (memory_.level()) allocation.memory = capped_bytes(*memory_.level(), original, host);

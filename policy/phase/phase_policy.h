@@ -22,17 +22,17 @@ class PhasePolicy : public Policy {
 
   // `prior`: the merged learned() of earlier runs. It is ignored if it has no phases or is out of
   // bounds.
-  explicit PhasePolicy(const LearnedState& prior, const PolicySurroundings& surroundings = {},
+  explicit PhasePolicy(const LearnedState& prior, const PolicyEnvironment& environment = {},
                        Foresight foresight = Foresight::phase);
 
   void observe(const Observation& observation) override;
   void resume(double memory_peak_bytes) override;
-  Allocation allocate(const Limits& original, const HostCapacity& host) const override;
+  Recommendation allocate(const Limits& original, const HostCapacity& host) const override;
   LearnedState learned() const override;
   std::optional<Forecast> forecast(std::chrono::seconds horizon) const override;
 
  private:
-  PhasePolicy(const LearnedPhases& earlier, const PolicySurroundings& surroundings,
+  PhasePolicy(const LearnedPhases& earlier, const PolicyEnvironment& environment,
               Foresight foresight);
   void enter(int slot, double time);
   void record(PhaseRecord& record, const Observation& observation, double time) const;
@@ -49,7 +49,7 @@ class PhasePolicy : public Policy {
   const PhaseRecords& known() const { return with_earlier_.empty() ? own_ : with_earlier_; }
   bool room_made() const;  // whether the limit has room for another phase
 
-  PolicySurroundings surroundings_;
+  PolicyEnvironment surroundings_;
   Foresight foresight_;
   PhaseRecords own_;     // of this run
   PhaseRecords with_earlier_;  // earlier runs and this one; empty without earlier runs

@@ -126,7 +126,7 @@ Limits with_memory(const Limits& limits, const Limits& original, const HostCapac
   return result;
 }
 
-double cpu_floor(const RailsConfig& config, const Limits& limits, double usage_p99_cores) {
+double cpu_floor(const SafetyConfig& config, const Limits& limits, double usage_p99_cores) {
   CHECK_INVARIANT(limits.cpu_max);
   const double period = std::max(static_cast<double>(limits.cpu_max->period.value), 1.0);
   return std::max(usage_p99_cores * config.cpu_headroom_ratio,
@@ -138,7 +138,7 @@ double lowered_cpu(double in_force, double floor_cores, double cores) {
   return std::max({cores, floor_cores, in_force - step});
 }
 
-double memory_headroom(const RailsConfig& config, double limit_bytes, double bytes_per_sec) {
+double memory_headroom(const SafetyConfig& config, double limit_bytes, double bytes_per_sec) {
   const double fixed = limit_bytes < kSmallLimitBytes
                            ? kSmallHeadroomRatio * limit_bytes
                            : static_cast<double>(config.memory_headroom_bytes);
@@ -148,13 +148,13 @@ double memory_headroom(const RailsConfig& config, double limit_bytes, double byt
 
 namespace {
 
-double state_headroom(const RailsConfig& config, const MemoryState& state) {
+double state_headroom(const SafetyConfig& config, const MemoryState& state) {
   return state.margin_factor * memory_headroom(config, state.limit_bytes, state.bytes_per_sec);
 }
 
 }  // namespace
 
-double memory_floor(const RailsConfig& config, const Limits& limits, const MemoryState& state) {
+double memory_floor(const SafetyConfig& config, const Limits& limits, const MemoryState& state) {
   const double peak = config.memory_headroom_ratio +
                       (config.memory_headroom_ratio - 1) * (state.margin_factor - 1);
   return std::max({state.peak_bytes * peak, state.need_bytes + state_headroom(config, state),
@@ -162,7 +162,7 @@ double memory_floor(const RailsConfig& config, const Limits& limits, const Memor
                    finite_bytes(limits.memory_low)});
 }
 
-double lowered_memory(const RailsConfig& config, const Limits& limits, const MemoryState& state,
+double lowered_memory(const SafetyConfig& config, const Limits& limits, const MemoryState& state,
                       double bytes) {
   const double floor = memory_floor(config, limits, state);
   const double kept = state.current_bytes - kColdCacheShare * state.cold_cache_bytes;

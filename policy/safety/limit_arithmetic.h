@@ -3,7 +3,7 @@
 
 #include "cgroupfs/limits.h"
 #include "collectors/sample.h"
-#include "policy/safety/guard_rails.h"
+#include "policy/safety/safety_rules.h"
 
 namespace cgphase {
 
@@ -31,7 +31,7 @@ Limits with_memory(const Limits& limits, const Limits& original, const HostCapac
                    double bytes, bool asked = false);
 
 // max(p99 of use in the phase x 1.15, 10 ms per period), in cores. Requires limits.cpu_max.
-double cpu_floor(const RailsConfig& config, const Limits& limits, double usage_p99_cores);
+double cpu_floor(const SafetyConfig& config, const Limits& limits, double usage_p99_cores);
 
 // The lowest quota that one step may set. It is at least `cores` and `floor_cores`, and at most
 // max(10 %, 2 cores) below the limit in force.
@@ -39,7 +39,7 @@ double lowered_cpu(double in_force, double floor_cores, double cores);
 
 // The memory that must stay free above need: max(256 MiB (25 % of a limit below 1 GiB), 10 % of the
 // limit, allocation rate x 4 x reaction time).
-double memory_headroom(const RailsConfig& config, double limit_bytes, double bytes_per_sec);
+double memory_headroom(const SafetyConfig& config, double limit_bytes, double bytes_per_sec);
 
 struct MemoryState {
   double limit_bytes = 0;       // in force
@@ -54,11 +54,11 @@ struct MemoryState {
 };
 
 // max(peak x 1.15, need + headroom, floor of earlier OOMs), and at least memory.min and memory.low.
-double memory_floor(const RailsConfig& config, const Limits& limits, const MemoryState& state);
+double memory_floor(const SafetyConfig& config, const Limits& limits, const MemoryState& state);
 
 // The lowest memory.high that one step towards `bytes` may set: memory_step_ratio of the limit
 // lower, or `bytes` itself if long steps are allowed.
-double lowered_memory(const RailsConfig& config, const Limits& limits, const MemoryState& state,
+double lowered_memory(const SafetyConfig& config, const Limits& limits, const MemoryState& state,
                       double bytes);
 
 }  // namespace cgphase

@@ -38,7 +38,7 @@ std::optional<double> value_above_one_in(std::size_t part, const Ticks& ticks, M
   return *place;
 }
 
-double allowance(Measure measure, const RailsConfig& config) {
+double allowance(Measure measure, const SafetyConfig& config) {
   switch (measure) {
     case Measure::cpu_stall: return config.quiet_cpu_some_avg10;
     case Measure::memory_stall: return config.trial_stall_allowance;
@@ -111,7 +111,7 @@ std::optional<double> Trial::median(Measure measure) const {
   return value_above_one_in(kMiddle, stayed() ? ticks_ : elsewhere_, measure, 1);
 }
 
-Trial::Judgement Trial::judge(const Baselines& baselines, const RailsConfig& config) const {
+Trial::Judgement Trial::judge(const Baselines& baselines, const SafetyConfig& config) const {
   Judgement judgement;
   bool held_back = false;
   for (const Measure measure : measures_of(decision_.resource)) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "policy/safety/rail_senses.h"
+#include "policy/safety/usage_tracker.h"
 
 namespace cgphase {
 
@@ -53,7 +53,7 @@ class Trial {
   };
   // Compares the measures that this resource can worsen with their medians in the phase of the
   // decision. If the container left that phase too soon, only the allowances are compared.
-  Judgement judge(const Baselines& baselines, const RailsConfig& config) const;
+  Judgement judge(const Baselines& baselines, const SafetyConfig& config) const;
 
   // Minimum number of measured ticks.
   static constexpr std::size_t kFewestTicks = 3;

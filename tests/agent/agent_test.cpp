@@ -6,7 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "policy/safety/rails_memory_json.h"
+#include "policy/safety/safety_memory_json.h"
 #include "tests/agent/agent_world.h"
 
 using namespace cgphase;
@@ -118,7 +118,7 @@ TEST_CASE("a container that opens a GPU gets its quota back, and keeps it until 
   world.tree.link("/proc/77/fd/9", "/dev/nvidia0");
   world.run(62);  // a look a minute
   CHECK(cores() == 1);
-  CHECK(world.container().cpu_holding == Verdict::gpu_container);
+  CHECK(world.container().cpu_blocked_by == Verdict::gpu_container);
   const auto& decisions = world.agent->journal().recent_decisions();
   CHECK(std::ranges::any_of(decisions, [](const JournalDecision& entry) {
     return entry.decision.reason == Reason::gpu_seen;
@@ -142,7 +142,8 @@ TEST_CASE("a GPU that is opened right before a quota would come down for the fir
   world.tree.link("/proc/77/root", world.tree.root() + "/proc/1/root");
   world.tree.link("/proc/77/fd/0", "/dev/null");
   world.run(3);
-  REQUIRE(world.container().cpu_holding != Verdict::gpu_container);  // looked at, and not lowered
+  REQUIRE(world.container().cpu_blocked_by !=
+          Verdict::gpu_container);  // looked at, and not lowered
   REQUIRE(world.changes().empty());
   world.tree.link("/proc/77/fd/9", "/dev/nvidia0");
   for (int i = 0; i < 300; ++i) {
@@ -154,7 +155,7 @@ TEST_CASE("a GPU that is opened right before a quota would come down for the fir
 
 TEST_CASE("a manager that nobody knows by name is recognised, told and left its limits") {
   AgentWorld world;
-  world.config.rails.stand_down = std::chrono::minutes(0);
+  world.config.safety.stand_down = std::chrono::minutes(0);
   world.start();
   for (int round = 0; round < 3; ++round) {
     CHECK(world.agent->degraded().empty());
@@ -167,7 +168,7 @@ TEST_CASE("a manager that nobody knows by name is recognised, told and left its 
     world.tree.write("/test-a/memory.max", std::to_string(900'000'000 + 4096 * round) + "\n");
     world.run(2);
   }
-  CHECK(world.container().memory_holding == Verdict::rival);
+  CHECK(world.container().memory_blocked_by == Verdict::rival);
   REQUIRE(world.agent->degraded().size() == 1);
   CHECK(world.agent->degraded()[0].ends_with("again and again: test-a"));
   const std::size_t before = world.changes().size();
@@ -217,12 +218,12 @@ TEST_CASE("what an OOM under a lowered limit taught outlives the daemon") {
   world.tree.write("/test-a/memory.events", "low 0\nhigh 0\nmax 1\noom 1\noom_kill 1\n");
   world.run(2);
   const WallTime now = world.clock.wall_now();
-  const double floor = world.agent->pipeline().rails_memory().ooms.floor_bytes("test-a", now);
+  const double floor = world.agent->core().safety_memory().ooms.floor_bytes("test-a", now);
   CHECK(floor > 0.9 * kGiB);
   REQUIRE(world.agent->store_all().has_value());
   world.agent.reset();
   Store store = Store::open(history).value();
-  const auto memory = rails_memory_from_json(store.load_learned(kRailsMemoryName).value());
+  const auto memory = safety_memory_from_json(store.load_learned(kSafetyMemoryName).value());
   REQUIRE(memory.has_value());
   CHECK(memory->ooms.floor_bytes("test-a", now) == floor);
   CHECK(memory->quarantines.left("test-a", Resource::memory, now) > std::chrono::hours(23));
@@ -230,7 +231,7 @@ TEST_CASE("what an OOM under a lowered limit taught outlives the daemon") {
   world.start(nullptr, *memory);
   world.run(400);
   CHECK(world.container().sample.limits.memory_bytes()->value == kGiB);
-  CHECK(world.container().memory_holding == Verdict::quarantined);
+  CHECK(world.container().memory_blocked_by == Verdict::quarantined);
 }
 
 TEST_CASE("what an OOM taught and the disk refuses is tried again every ten seconds") {
@@ -286,7 +287,7 @@ TEST_CASE("a reload reports that lower_gpu_quota applies to new containers") {
   AgentWorld world;
   world.run(2);
   Config other = world.config;
-  other.rails.lower_gpu_quota = true;
+  other.safety.lower_gpu_quota = true;
   other.store.cap.value *= 2;
   CHECK(world.agent->reload(other) ==
         std::vector<std::string>{"store.cap changes only with a restart",
@@ -325,7 +326,7 @@ TEST_CASE("what a container had saved stays in the totals when it is gone") {
   REQUIRE(saved > 0);
   world.tree.remove("/test-a");
   world.agent->tick();
-  CHECK(world.agent->pipeline().containers().empty());
+  CHECK(world.agent->core().containers().empty());
   CHECK(world.agent->totals().saved_byte_seconds == doctest::Approx(saved));
 }
 
@@ -350,7 +351,7 @@ TEST_CASE("cache in the way is squeezed by 1 % in six seconds, only while pressu
   constexpr const char* kQuiet = "some avg10=0.09 avg60=0.09 avg300=9.00 total=0\n";
   AgentWorld world;
   // Nobody else's rule is to stop it.
-  world.config.rails.quiet_memory_io_some_avg10 = 1;
+  world.config.safety.quiet_memory_io_some_avg10 = 1;
   world.tree.write("/test-a/cpu.max", "max 100000\n");  // so that memory is alone
   for (const char* file : {"/test-a/memory.pressure", "/test-a/io.pressure"})
     world.tree.write(file, kQuiet);
@@ -361,7 +362,7 @@ TEST_CASE("cache in the way is squeezed by 1 % in six seconds, only while pressu
   world.start();
   const auto& reclaims = world.writer->recording.reclaims();
   for (int i = 0; i < 300 && reclaims.empty(); ++i) world.tick();
-  REQUIRE(world.container().memory_holding == Verdict::cache_in_way);
+  REQUIRE(world.container().memory_blocked_by == Verdict::cache_in_way);
   world.run(59);
   CHECK(reclaims.size() == 10);
   for (const auto& reclaim : reclaims) {

@@ -36,8 +36,8 @@ inline Config quick_config(const FakeTree& tree) {
   config.enforce.cgroups = {"/test-*"};
   config.kill_switch = tree.root() + "/disabled";
   config.proc_root = tree.root() + "/proc";
-  config.rails.enough_samples = 5;
-  config.rails.start_up = std::chrono::seconds(0);
+  config.safety.enough_samples = 5;
+  config.safety.start_up = std::chrono::seconds(0);
   return config;
 }
 
@@ -145,21 +145,21 @@ class AgentWorld {
   }
 
   // With a history what it posts comes from another thread, and waits for hand_on().
-  void start(std::unique_ptr<StoreThread> store = nullptr, const RailsMemory& memory = {}) {
+  void start(std::unique_ptr<StoreThread> store = nullptr, const SafetyMemory& memory = {}) {
     agent.reset();
     writer = std::make_unique<TreeWriter>(tree);
     auto sampler = NodeSampler::open({.cgroup_root = tree.root(), .include = config.include});
     REQUIRE(sampler);
-    auto pipeline = Pipeline::create({.policy = config.policy, .rails = config.rails},
+    auto core = Core::create({.policy = config.policy, .safety = config.safety},
                                      small_engine());
-    pipeline->set_rails_memory(memory);
+    core->set_safety_memory(memory);
     const bool inline_posts = store == nullptr;
     auto told = std::make_unique<ToldProbes>();
     probes = told.get();
     auto told_gpus = std::make_unique<ToldGpus>();
     gpus = told_gpus.get();
     agent.emplace(config,
-                  Agent::Parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
+                  Agent::Parts{.sampler = std::move(*sampler), .core = std::move(*core),
                                .writer = writer.get(), .probes = std::move(told),
                                .gpu_scanner = std::make_unique<InlineGpuScanner>(tree.root(),
                                                                              config.proc_root),
@@ -217,7 +217,7 @@ class AgentWorld {
     return read_file(tree.root() + "/test-a/cpu.max", 100).value() == kCpuMax &&
            read_file(tree.root() + "/test-a/memory.high", 100).value() == kMemoryHigh;
   }
-  const ContainerView& container() const { return *agent->pipeline().containers().at(0); }
+  const ContainerView& container() const { return *agent->core().containers().at(0); }
 
   FakeTree tree;
   Config config;

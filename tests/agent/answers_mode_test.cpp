@@ -281,7 +281,7 @@ TEST_CASE("a pin says what holds now, how far it goes and how to undo it") {
       "test-a is pinned to cpu=0.6,memory=1 "));
   CHECK(pin({{"cpus", 0}, {"memory_mib", 0}})["done"] ==
         "limits of test-a are as the policy has them");
-  CHECK_FALSE(world.agent->pipeline().containers()[0]->pin.any());
+  CHECK_FALSE(world.agent->core().containers()[0]->pin.any());
 }
 
 TEST_CASE("a pin gives no more than there was, and restore --all keeps it and says so") {
@@ -301,10 +301,10 @@ TEST_CASE("a pin gives no more than there was, and restore --all keeps it and sa
         "6 pin: test-a: 2147483648 bytes are more than its own limit, 1073741824");
   CHECK(refused(json::object()) ==
         "2 pin: name a CPU limit or a memory limit");
-  CHECK_FALSE(world.agent->pipeline().containers()[0]->pin.any());
+  CHECK_FALSE(world.agent->core().containers()[0]->pin.any());
   act(Verb::pin, {{"container", "test-a"}, {"cpus", 0.5}});
   const json all = act(Verb::restore, {{"all", true}});
   CHECK(all["changes"].back() ==
         "test-a is still pinned to cpu=0.5; end that: cgphase pin test-a auto");
-  CHECK(world.agent->pipeline().containers()[0]->pin.any());
+  CHECK(world.agent->core().containers()[0]->pin.any());
 }

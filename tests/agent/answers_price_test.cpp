@@ -86,7 +86,7 @@ TEST_CASE("the more containers there are, the fewer lists one user is answered w
   AskedAgent world;
   make_many(world, 255);
   world.run(1);
-  REQUIRE(world.agent->pipeline().containers().size() == 256);
+  REQUIRE(world.agent->core().containers().size() == 256);
   CHECK(answered(world, request_of(Verb::list), 1000) == 32);
 }
 

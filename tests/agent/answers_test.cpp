@@ -111,7 +111,7 @@ TEST_CASE("a container in another is counted once, within what containers need a
   AskedAgent world("static");
   world.nest();
   world.run(60);
-  REQUIRE(world.agent->pipeline().containers().size() == 2);
+  REQUIRE(world.agent->core().containers().size() == 2);
   const json told = world.ask(fit(0.8, 100));
   CHECK(told["fits"] == true);
   REQUIRE(told["containers"].size() == 1);
@@ -243,7 +243,7 @@ TEST_CASE("explain tells of a container that is gone, and of earlier ones of its
         std::string::npos);
   JournalDecision entry;
   entry.decision.decision_id = 7;
-  entry.decision.container = world.agent->pipeline().containers().at(0)->info.id;
+  entry.decision.container = world.agent->core().containers().at(0)->info.id;
   entry.time = world.clock.wall_now();
   world.agent->store()->enqueue({.decisions = {entry}});
   CHECK(explain("test-a")["gone"] == false);
@@ -376,7 +376,7 @@ TEST_CASE("beside another manager of limits status, list and show say why nothin
     return world.ask(request_of(Verb::pin, {{"container", "test-a"}, {"cpus", cores}}));
   };
   CHECK(pin(0.5)["error"]["text"] == "pin: test-a is never written to: " + why);
-  CHECK_FALSE(world.agent->pipeline().containers()[0]->pin.any());
+  CHECK_FALSE(world.agent->core().containers()[0]->pin.any());
   CHECK(pin(0)["done"] == "limits of test-a are as the policy has them");  // which may be asked for
   world.tree.remove("/proc/812");
   CHECK(world.agent->reload(world.config).empty());

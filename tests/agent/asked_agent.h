@@ -44,15 +44,15 @@ class AskedAgent {
     config.policy = policy;
     auto sampler = NodeSampler::open({.cgroup_root = tree.root(), .proc_root = config.proc_root,
                                       .include = config.include});
-    auto pipeline = Pipeline::create({.policy = policy}, small_engine());
+    auto core = Core::create({.policy = policy}, small_engine());
     auto store = Store::open({.path = ":memory:", .boot_id = "boot-1"});
     REQUIRE(sampler);
-    REQUIRE(pipeline);
+    REQUIRE(core);
     REQUIRE(store);
     auto told = std::make_unique<ToldProbes>();
     probes = told.get();
     agent.emplace(config,
-                  Agent::Parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
+                  Agent::Parts{.sampler = std::move(*sampler), .core = std::move(*core),
                                .probes = std::move(told),
                                .gpu_scanner = std::make_unique<InlineGpuScanner>(tree.root(),
                                                                              config.proc_root),

@@ -115,7 +115,7 @@ TEST_CASE("with another model limits stay, and nothing is lowered before enough 
   CHECK(world.agent->take_model({.engine = other_engine(), .path = "/m", .origin = "installed"}));
   CHECK_FALSE(world.container().phase.known());
   CHECK(world.container().seconds_in_phase.empty());
-  for (int i = 0; i < world.config.rails.enough_samples - 1; ++i) {
+  for (int i = 0; i < world.config.safety.enough_samples - 1; ++i) {
     world.tick();
     for (std::size_t n = before; n < world.changes().size(); ++n) CHECK(world.changes()[n].raise);
   }

@@ -43,7 +43,7 @@ struct FoundAgain {
         Agent::Parts{
             .sampler = NodeSampler::open({.cgroup_root = tree.root(), .include = config.include})
                            .value(),
-            .pipeline = Pipeline::create({.policy = "hold"}, small_engine()).value(),
+            .core = Core::create({.policy = "hold"}, small_engine()).value(),
             .writer = writer.get(),
             .kernel_writer = writer.get(),
             .gpu_scanner = std::make_unique<InlineGpuScanner>(tree.root(), config.proc_root),
@@ -57,7 +57,7 @@ struct FoundAgain {
     clock.advance(std::chrono::seconds(1));
   }
   std::string file() const { return read_file(tree.root() + "/test-a/cpu.max", 100).value(); }
-  const ContainerView& container() const { return *agent->pipeline().containers().at(0); }
+  const ContainerView& container() const { return *agent->core().containers().at(0); }
 
   FakeTree tree, runtime;
   ManualClock clock;
@@ -80,8 +80,8 @@ TEST_CASE("what was lowered before a container was found again goes back, and is
     CHECK(world.file() == "200000 100000\n");
     CHECK(world.container().original.cpu_max == kTwoCores);
     CHECK(world.container().in_force.cpu_max == kTwoCores);
-    CHECK(world.container().cpu_holding != Verdict::standing_down);
-    CHECK(world.container().cpu_holding != Verdict::silently_reverted);
+    CHECK(world.container().cpu_blocked_by != Verdict::standing_down);
+    CHECK(world.container().cpu_blocked_by != Verdict::silently_reverted);
   }
   CHECK(world.leases->leased_records().empty());
   CHECK(world.agent->journal().recent_decisions().empty());

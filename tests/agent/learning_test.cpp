@@ -13,7 +13,7 @@
 #include <utility>
 #include <variant>
 
-#include "policy/safety/rails_memory_json.h"
+#include "policy/safety/safety_memory_json.h"
 #include "storage/sqlite.h"
 #include "storage/store.h"
 #include "tests/agent/agent_world.h"
@@ -103,9 +103,9 @@ TEST_CASE("what a run taught outlives a daemon that is killed, and is one run") 
   late.start();
   late.world.run(1);
   late.world.hand_on();
-  CHECK(late.world.container().wish.earlier_runs == 0);
+  CHECK(late.world.container().recommendation.earlier_runs == 0);
   late.world.run(30);
-  CHECK(late.world.container().wish.earlier_runs == 1);
+  CHECK(late.world.container().recommendation.earlier_runs == 1);
   CHECK(late.runs_at_end() == 2);
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("what is saved of a run that goes on is no run before it ends") {
   CHECK(late.known_runs() == 1);
   late.world.restart_container();
   late.world.hand_on();
-  CHECK(late.world.container().wish.earlier_runs == 1);
+  CHECK(late.world.container().recommendation.earlier_runs == 1);
   late.world.run(400);
   CHECK(late.runs_at_end() == 2);
 }
@@ -171,10 +171,10 @@ TEST_CASE("a run that the disk refuses is known to the next one all the same, an
     {
       const SmallFiles refused;
       late.world.restart_container();
-      CHECK(late.world.container().wish.earlier_runs == 1);
+      CHECK(late.world.container().recommendation.earlier_runs == 1);
       late.world.hand_on();
       late.world.run(1);
-      CHECK(late.world.container().wish.earlier_runs == before + 1);
+      CHECK(late.world.container().recommendation.earlier_runs == before + 1);
     }
     late.world.run(30);
     late.world.hand_on();
@@ -232,7 +232,7 @@ TEST_CASE("many containers that appear at once, or are there at the stop, are a 
   }
   late.start({.query_bound = 8});
   late.world.run(3);
-  CHECK(late.world.agent->pipeline().containers().size() == kMany + 1);
+  CHECK(late.world.agent->core().containers().size() == kMany + 1);
   CHECK(late.world.agent->store()->counts().refused_queries == 0);
   REQUIRE(late.world.agent->store_all().has_value());
   CHECK(late.world.agent->store()->counts().refused_queries == 0);
@@ -263,13 +263,13 @@ TEST_CASE("what a locked history knows takes effect when it is free, and is not 
   const std::string path = world.tree.root() + "/history.db";
   const Store::Options options{.path = path, .boot_id = "boot"};
   {
-    RailsMemory memory;
+    SafetyMemory memory;
     for (const Resource resource : {Resource::cpu, Resource::memory})
       memory.quarantines.keep("test-a", resource, std::chrono::hours(24), world.clock.wall_now());
     memory.ooms.remember("test-a", {.measured_bytes = 6e8, .limit_bytes = 0},
                          world.clock.wall_now());
     Store before = Store::open(options).value();
-    REQUIRE(before.save_learned(kRailsMemoryName, rails_memory_to_json(memory)));
+    REQUIRE(before.save_learned(kSafetyMemoryName, safety_memory_to_json(memory)));
   }
   std::optional<Connection> lock = Connection::open(path).value();
   REQUIRE(lock->execute("BEGIN EXCLUSIVE"));
@@ -279,7 +279,7 @@ TEST_CASE("what a locked history knows takes effect when it is free, and is not 
   world.start(std::make_unique<StoreThread>(Store::open(waiting).value()));
   REQUIRE(world.run_until_lowered());
   CHECK(world.agent->learning().requested_priors() == 1);  // asked for when it can be read
-  CHECK(world.agent->pipeline().rails_memory().quarantines.size() == 0);
+  CHECK(world.agent->core().safety_memory().quarantines.size() == 0);
 
   lock.reset();
   for (int i = 0; i < 3; ++i) {  // one answer from before is still on its way
@@ -288,15 +288,15 @@ TEST_CASE("what a locked history knows takes effect when it is free, and is not 
   }
   world.run(5);
   CHECK(world.agent->learning().requested_priors() == 0);
-  CHECK(world.container().memory_holding == Verdict::quarantined);
-  CHECK(world.container().cpu_holding == Verdict::quarantined);
+  CHECK(world.container().memory_blocked_by == Verdict::quarantined);
+  CHECK(world.container().cpu_blocked_by == Verdict::quarantined);
   CHECK(world.original());
   const WallTime now = world.clock.wall_now();
-  CHECK(world.agent->pipeline().rails_memory().ooms.floor_bytes("test-a", now) > 6e8);
+  CHECK(world.agent->core().safety_memory().ooms.floor_bytes("test-a", now) > 6e8);
   REQUIRE(world.agent->store_all().has_value());
   world.agent.reset();
   Store after = Store::open(options).value();
-  const auto kept = rails_memory_from_json(after.load_learned(kRailsMemoryName).value());
+  const auto kept = safety_memory_from_json(after.load_learned(kSafetyMemoryName).value());
   REQUIRE(kept);
   CHECK(kept->quarantines.left("test-a", Resource::memory, now) > std::chrono::hours(23));
   CHECK_FALSE(after.decisions(std::nullopt, now, 100).value().empty());

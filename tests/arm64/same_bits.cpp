@@ -183,12 +183,12 @@ void show_replays(const Model& model, std::vector<Trace> traces) {
       (2 * i < traces.size() ? input.training : input.executions).push_back(std::move(execution));
   ReplaySettings settings;
   settings.loop.enabled = true;
-  for (const bool rails : {false, true})
+  for (const bool safety : {false, true})
     for (const std::string_view name : policy_names()) {
-      settings.rails = rails;
-      if (rails && name != "phase" && name != "proactive") continue;
+      settings.safety = safety;
+      if (safety && name != "phase" && name != "proactive") continue;
       const auto result = replay(input, settings, {{std::string(name), {}}, 0.05}, false);
-      std::printf("replay %s%s %s\n", std::string(name).c_str(), rails ? " rails" : "",
+      std::printf("replay %s%s %s\n", std::string(name).c_str(), safety ? " rails" : "",
                   result ? "played" : result.error().text.c_str());
       if (!result) continue;
       for (const ExecutionResult& execution : result->executions) {

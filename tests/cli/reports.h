@@ -38,8 +38,8 @@ inline ContainerReport web() {
   report.original = limits_of(2, 2048 * kMiBs);
   report.proposal = limits_of(0.5, 1126.4 * kMiBs);
   report.next = {{.phase = 2, .probability = 0.71, .in_seconds = 40}};
-  report.holding_cpu = Verdict::too_small;
-  report.holding_memory = Verdict::trial_running;
+  report.cpu_blocked_by = Verdict::too_small;
+  report.memory_blocked_by = Verdict::trial_running;
   report.throttled_usec = 1'500'000;
   report.oom_kills = 0;
   report.memory_delay_usec = 40'000;

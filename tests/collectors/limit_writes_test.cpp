@@ -238,8 +238,8 @@ std::string reason_for(ProbeKind kind, int error_number, std::uint64_t capabilit
 }  // namespace
 
 TEST_CASE("a refusal names the capabilities that this process lacks, and no others") {
-  const auto lacks = [](ProbeKind kind, std::uint64_t granted) {
-    return reason_for(kind, EPERM, granted);
+  const auto lacks = [](ProbeKind kind, std::uint64_t ancestor_limits) {
+    return reason_for(kind, EPERM, ancestor_limits);
   };
   using enum ProbeKind;
   CHECK(lacks(packets, 0) == "this process lacks CAP_BPF and CAP_NET_ADMIN");
@@ -249,9 +249,9 @@ TEST_CASE("a refusal names the capabilities that this process lacks, and no othe
   CHECK(lacks(typed, 0) == "this process lacks CAP_BPF and CAP_PERFMON");
   CHECK(lacks(copying, bit(CAP_BPF)) == "this process lacks CAP_PERFMON");
   CHECK(reason_for(typed, EACCES, bit(CAP_PERFMON)) == "this process lacks CAP_BPF");
-  for (const std::uint64_t granted : {kEnough, bit(CAP_SYS_ADMIN)})
+  for (const std::uint64_t ancestor_limits : {kEnough, bit(CAP_SYS_ADMIN)})
     for (const ProbeKind kind : {typed, copying})
-      CHECK_FALSE(lacks(kind, granted).contains("lacks"));
+      CHECK_FALSE(lacks(kind, ancestor_limits).contains("lacks"));
   CHECK(reason_for(typed, EINVAL, 0).empty());
   CHECK(reason_for(classic, EINVAL, kEnough).contains("CONFIG_BPF_EVENTS"));
 }

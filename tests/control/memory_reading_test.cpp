@@ -6,7 +6,7 @@
 
 #include "cgroupfs/cgroup_stats.h"
 #include "cgroupfs/kernel_text.h"
-#include "control/fast_path/guard_slot.h"
+#include "control/fast_path/slot.h"
 #include "tests/cgroupfs/fake_cgroup.h"
 
 using namespace cgphase;
@@ -78,7 +78,7 @@ TEST_CASE("the fast path and the writer's last check compute the same need as a 
                          "inactive_file 5000\nactive_file 1000\nslab_reclaimable 100\n"
                          "unevictable 500\nsome_future_line 70\n");
   box.put("memory.swap.current", "600\n");
-  GuardFiles files;
+  FastPathFiles files;
   REQUIRE(files.open(box.open().get(), Knob::memory_max));
   for (const char* current : {"6000\n", "16840\n", "99000\n"}) {
     box.put("memory.current", current);
@@ -86,7 +86,7 @@ TEST_CASE("the fast path and the writer's last check compute the same need as a 
     sample.memory = scan_memory_stat(get_file(box.directory() + "/memory.stat"));
     sample.memory_current = Bytes{*scan_amount(current)};
     sample.swap_current = Bytes{600};
-    GuardReading reading;
+    FastPathReading reading;
     files.read(reading, false);
     files.read_detail(reading);
     CHECK(reading.memory_need == memory_need(sample));
@@ -101,9 +101,9 @@ TEST_CASE("the fast path does not accept a truncated number") {
   box.put("memory.current", "31457");
   box.put("memory.stat", "anon 209715200\nfile 1038");
   box.put("cpu.stat", "usage_usec 5\nthrottled_usec 12");
-  GuardFiles files;
+  FastPathFiles files;
   (void)files.open(box.open().get(), Knob::cpu_weight);
-  GuardReading reading;
+  FastPathReading reading;
   files.read(reading, false);
   files.read_detail(reading);
   CHECK_FALSE(reading.memory_max.has_value());

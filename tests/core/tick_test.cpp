@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "tests/core/pipeline_host.h"
+#include "tests/core/core_host.h"
 
 using namespace cgphase;
 using namespace cgphase::test;
@@ -16,13 +16,13 @@ namespace {
 // A host whose container is enforced, with a lowered CPU limit and no trial.
 struct Lowered : Host {
   Lowered() {
-    pipeline.admit(kId, {.mode = Mode::enforce});
+    core.admit(kId, {.mode = Mode::enforce});
     for (int tick = 0; tick < 200 && !lowered_cpu(); ++tick) step(0.1);
     REQUIRE(lowered_cpu());
     for (int tick = 0; tick < 60; ++tick) step(0.1);
   }
   bool lowered_cpu() const { return limits().cpu_cores()->value < 1; }
-  const ContainerView& view() const { return *pipeline.find(kId); }
+  const ContainerView& view() const { return *core.find(kId); }
   Limits original() const { return view().original; }
   bool blocks(Verdict verdict) const {
     return std::ranges::any_of(last.decisions, [&](const Decision& decision) {
@@ -44,7 +44,7 @@ TEST_CASE("tick: a raise by the fast path is known before the sample that shows 
     host.step(0.1);
     CHECK(host.view().in_force.cpu_max == higher.cpu_max);
     // Without the report, the new limit looks like a change by somebody else.
-    CHECK((host.view().cpu_holding == Verdict::standing_down) == !reported);
+    CHECK((host.view().cpu_blocked_by == Verdict::standing_down) == !reported);
   }
 }
 
@@ -72,7 +72,7 @@ TEST_CASE("tick: restored limits are known before the sample that shows them") {
     if (reported) host.next.restored = {{kId, Reason::silence, {}}};
     host.put(host.original(), false);
     host.step(0.1);
-    CHECK((host.view().cpu_holding == Verdict::silently_reverted) == !reported);
+    CHECK((host.view().cpu_blocked_by == Verdict::silently_reverted) == !reported);
     if (!reported) continue;
     REQUIRE_FALSE(host.last.applied.empty());
     for (const AppliedChange& change : host.last.applied) {
@@ -96,7 +96,7 @@ TEST_CASE("tick: a resource whose knob is left lowered by a restore makes no dec
 
 TEST_CASE("tick: a finished write comes before a raise of the same limit") {
   Host host;
-  host.pipeline.admit(kId, {.mode = Mode::enforce});
+  host.core.admit(kId, {.mode = Mode::enforce});
   host.writes = false;
   std::uint64_t lowering = 0;
   for (int tick = 0; tick < 200 && lowering == 0; ++tick)
@@ -107,7 +107,7 @@ TEST_CASE("tick: a finished write comes before a raise of the same limit") {
   const Limits original = host.limits();
   Limits lower = original;
   lower.cpu_max->quota = Microseconds{50'001};
-  const TickOutput output = host.pipeline.step(
+  const TickOutput output = host.core.step(
       {.now = host.now(),
        .writes = {{lowering, WriteEnd::done, lower, {}}},
        .fast_raises = {host.raise_fast(original)}});
@@ -115,25 +115,25 @@ TEST_CASE("tick: a finished write comes before a raise of the same limit") {
   CHECK(output.applied[0].origin == AppliedChange::Origin::decision);
   CHECK(output.applied[0].in_force == lower);
   CHECK(output.applied[1].origin == AppliedChange::Origin::fast_path);
-  CHECK(host.pipeline.find(kId)->in_force.cpu_max == original.cpu_max);
+  CHECK(host.core.find(kId)->in_force.cpu_max == original.cpu_max);
 }
 
 TEST_CASE("tick: the outcome of a failed write has the writer's error") {
   Host host;
-  host.pipeline.admit(kId, {.mode = Mode::enforce});
+  host.core.admit(kId, {.mode = Mode::enforce});
   host.writes = false;
   std::uint64_t lowering = 0;
   for (int tick = 0; tick < 200 && lowering == 0; ++tick)
     for (const Decision& decision : host.step(0.1))
       if (decision.verdict == Verdict::allowed) lowering = decision.decision_id;
   REQUIRE(lowering != 0);
-  const TickOutput output = host.pipeline.step(
+  const TickOutput output = host.core.step(
       {.now = host.now(),
        .writes = {{lowering, WriteEnd::failed, host.limits(), "cpu.max: Invalid argument"}}});
   REQUIRE(output.outcomes.size() == 1);
   CHECK(output.outcomes[0].kind == OutcomeKind::write_failed);
   CHECK(output.outcomes[0].detail == "cpu.max: Invalid argument");
-  CHECK(host.pipeline.totals().writes_failed == 1);
+  CHECK(host.core.totals().writes_failed == 1);
 }
 
 TEST_CASE("tick: another manager raises lowered limits in the tick that reports it") {
@@ -142,7 +142,7 @@ TEST_CASE("tick: another manager raises lowered limits in the tick that reports 
   host.step(0.1);
   CHECK(host.limits() == host.original());
   host.step(0.1);
-  CHECK(host.view().cpu_holding == Verdict::hands_off);
+  CHECK(host.view().cpu_blocked_by == Verdict::hands_off);
 }
 
 TEST_CASE("tick: a fact applies to the sample of the same tick") {
@@ -157,12 +157,12 @@ TEST_CASE("tick: a fact applies to the sample of the same tick") {
 
 TEST_CASE("tick: events without a sample decide nothing and are no tick") {
   Lowered host;
-  const std::uint64_t ticks = host.pipeline.totals().ticks;
+  const std::uint64_t ticks = host.core.totals().ticks;
   const TickOutput output =
-      host.pipeline.step({.now = host.now(), .restored = {{kId, Reason::restored, {}}}});
+      host.core.step({.now = host.now(), .restored = {{kId, Reason::restored, {}}}});
   CHECK(output.decisions.empty());
   CHECK_FALSE(output.applied.empty());
-  CHECK(host.pipeline.totals().ticks == ticks);
+  CHECK(host.core.totals().ticks == ticks);
   CHECK(host.view().in_force == host.original());
 }
 

@@ -16,8 +16,8 @@ namespace {
 
 constexpr HostCapacity kHost{16, Bytes{64 * kGiB}};
 
-PolicySurroundings all_known() {
-  PolicySurroundings around;
+PolicyEnvironment all_known() {
+  PolicyEnvironment around;
   around.phase_statistics = std::make_shared<std::vector<PhaseStatistics>>(
       std::vector<PhaseStatistics>{{10, 1, 1, 1e9, 1e8}});
   around.future = std::make_shared<FutureDemand>(FutureDemand{{5, 9}, {1, 2}, {1e9, 2e9}});
@@ -50,9 +50,11 @@ void run(const PolicySpec& spec, const LearnedState& prior) {
     observation.memory_need_bytes = 1e8 * (second % 5);
     observation.phase = {PhaseState::known, second % 3};
     policy.observe(observation);
-    const Allocation wish = policy.allocate(Limits{}, kHost);
-    if (wish.cpu) CHECK_INVARIANT(wish.cpu->value >= 0 && wish.cpu->value <= kHost.cpu_cores);
-    if (wish.memory) CHECK_INVARIANT(wish.memory->value <= kHost.memory.value);
+    const Recommendation recommendation = policy.allocate(Limits{}, kHost);
+    if (recommendation.cpu)
+      CHECK_INVARIANT(recommendation.cpu->value >= 0 &&
+                      recommendation.cpu->value <= kHost.cpu_cores);
+    if (recommendation.memory) CHECK_INVARIANT(recommendation.memory->value <= kHost.memory.value);
   }
   for (const int horizon : {1, 3600, 30 * 86'400})
     if (const auto forecast = policy.forecast(std::chrono::seconds(horizon)))

@@ -81,7 +81,7 @@ std::uint64_t shipped_limit(std::uint64_t need) {
   state.long_step = true;
   for (double before = 0; before != state.limit_bytes;) {
     before = state.limit_bytes;
-    state.limit_bytes = lowered_memory(RailsConfig{}, {}, state, 0);
+    state.limit_bytes = lowered_memory(SafetyConfig{}, {}, state, 0);
   }
   return static_cast<std::uint64_t>(state.limit_bytes);
 }
@@ -146,23 +146,23 @@ void survives(const Kind& kind) {
 
 }  // namespace
 
-TEST_CASE("kernel: a burst beside the guard is not killed: populated memory") {
+TEST_CASE("kernel: a burst beside the fast path is not killed: populated memory") {
   survives({"mmap populated", populated, 512 * kMiB});
 }
 
-TEST_CASE("kernel: a burst beside the guard is not killed: fallocate in shared memory") {
+TEST_CASE("kernel: a burst beside the fast path is not killed: fallocate in shared memory") {
   survives({"fallocate", allocated, 512 * kMiB});
 }
 
-TEST_CASE("kernel: a burst beside the guard is not killed: one write to shared memory") {
+TEST_CASE("kernel: a burst beside the fast path is not killed: one write to shared memory") {
   survives({"one write", written, 512 * kMiB});
 }
 
 // In user-mode Linux each first touch of a page is slow.
-TEST_CASE("kernel: a burst beside the guard is not killed: touched memory") {
+TEST_CASE("kernel: a burst beside the fast path is not killed: touched memory") {
   survives({"malloc and touch", touched, 128 * kMiB});
 }
 
-TEST_CASE("psi: a burst beside the guard is not killed: huge pages") {
+TEST_CASE("psi: a burst beside the fast path is not killed: huge pages") {
   survives({"huge pages", huge, 512 * kMiB});
 }

@@ -23,7 +23,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/parse.h"
-#include "control/fast_path/guard.h"
+#include "control/fast_path/fast_path.h"
 #include "control/writer/kernel_limit_writer.h"
 
 namespace cgphase {
@@ -163,7 +163,7 @@ inline char* touch(std::size_t bytes) {
   return memory;
 }
 
-inline std::function<void(int)> holding(std::size_t bytes) {
+inline std::function<void(int)> blocked_by(std::size_t bytes) {
   return [bytes](int ready) {
     touch(bytes);
     say_ready(ready);
@@ -212,22 +212,22 @@ class RuntimeDirectory {
   std::string path_;
 };
 
-// The writer of a daemon, optionally with a guard.
+// The writer of a daemon, optionally with a fast path.
 class Writing {
  public:
-  explicit Writing(bool with_guard = false,
+  explicit Writing(bool with_fast_path = false,
                    std::chrono::milliseconds deadline = std::chrono::milliseconds(2000)) {
     leases = std::move(*LeaseTable::open({.runtime_dir = runtime_.path(), .records = 64}));
-    if (with_guard)
-      guard =
-          std::move(*Guard::create({.leases = leases.get(), .clock = &clock_, .containers = 8}));
+    if (with_fast_path)
+      fast_path =
+          std::move(*FastPath::create({.leases = leases.get(), .clock = &clock_, .containers = 8}));
     auto made = KernelLimitWriter::create({.cgroup_root = cgroup_root(),
                                            .leases = leases.get(),
-                                           .guard = guard.get(),
+                                           .fast_path = fast_path.get(),
                                            .lowering_deadline = deadline});
     REQUIRE_MESSAGE(made, made.error().text);
     writer = std::move(*made);
-    if (guard) REQUIRE(guard->start());
+    if (fast_path) REQUIRE(fast_path->start());
   }
   void attach(const TestCgroup& group) {
     REQUIRE(writer->attach(group.id(), group.path(), group.open()));
@@ -262,7 +262,7 @@ class Writing {
 
  public:
   std::unique_ptr<LeaseTable> leases;
-  std::unique_ptr<Guard> guard;
+  std::unique_ptr<FastPath> fast_path;
   std::unique_ptr<KernelLimitWriter> writer;
 };
 

@@ -53,7 +53,7 @@ TEST_CASE("kernel: a lowered cpu.max throttles, and the raise ends it") {
 TEST_CASE("kernel: a naive memory limit causes an OOM kill") {
   const TestCgroup group;
   group.put("memory.max", std::to_string(256 * kMiB));
-  Child child(group, holding(96 * kMiB));
+  Child child(group, blocked_by(96 * kMiB));
   const std::uint64_t current = parse_u64(group.get("memory.current")).value();
   REQUIRE(current >= 96 * kMiB);
   group.put("memory.max", std::to_string(current - current / 10));
@@ -67,7 +67,7 @@ TEST_CASE("kernel: the writer rejects the same limit and the process survives") 
   group.put("memory.max", std::to_string(256 * kMiB));
   Writing writing;
   writing.attach(group);
-  Child child(group, holding(96 * kMiB));
+  Child child(group, blocked_by(96 * kMiB));
   const std::uint64_t current = parse_u64(group.get("memory.current")).value();
   const Limits naive = with_memory(group.limits(), current - current / 10);
   for (const auto ceiling : {std::optional<Bytes>(Bytes{80 * kMiB}), std::optional<Bytes>()}) {
@@ -197,7 +197,7 @@ TEST_CASE("kernel: a value that the kernel rejects reverts the whole change") {
   group.put("memory.max", std::to_string(256 * kMiB));
   Writing writing;
   writing.attach(group);
-  const Child child(group, holding(64 * kMiB));
+  const Child child(group, blocked_by(64 * kMiB));
   Limits after = with_memory(with_quota(group.limits(), 50'000), 32 * kMiB);
   const Limits before = group.limits();
   CHECK_FALSE(writing.write(group, after).written);
@@ -234,7 +234,7 @@ TEST_CASE("kernel: limits of a cgroup with an odd name are written") {
   }
 }
 
-TEST_CASE("kernel: the guard raises a throttled container up to its original") {
+TEST_CASE("kernel: the fast path raises a throttled container up to its original") {
   const TestCgroup group;
   group.put("cpu.max", "80000 100000");
   Writing writing(true);
@@ -242,9 +242,10 @@ TEST_CASE("kernel: the guard raises a throttled container up to its original") {
   const Child child(group, spinning);
   REQUIRE(writing.write(group, with_quota(group.limits(), 10'000)).written);
   CHECK(eventually([&] { return group.get("cpu.max") == "80000 100000"; }));
-  std::vector<GuardAction> actions;
+  std::vector<FastPathAction> actions;
   CHECK(eventually([&] {  // an action is reported after it is done
-    for (const GuardAction& action : writing.guard->take_actions()) actions.push_back(action);
+    for (const FastPathAction& action : writing.fast_path->take_actions())
+      actions.push_back(action);
     return actions.size() >= 2;
   }));
   REQUIRE(actions.size() >= 2);
@@ -252,7 +253,7 @@ TEST_CASE("kernel: the guard raises a throttled container up to its original") {
   CHECK(actions[0].reason == Reason::throttled);
 }
 
-TEST_CASE("kernel: the guard saves a container that grows into its lowered limit") {
+TEST_CASE("kernel: the fast path saves a container that grows into its lowered limit") {
   const TestCgroup group;
   group.put("memory.max", std::to_string(512 * kMiB));
   Writing writing(true);

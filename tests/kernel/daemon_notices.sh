@@ -1,7 +1,7 @@
 #!/bin/bash
-# The guard's signals reach the daemon at once. The interval is ten seconds, but somebody else's
+# The fast path's signals reach the daemon at once. The interval is ten seconds, but somebody else's
 # limit is judged within three. The kill switch restores. When processes end, the original limits
-# are back. status names the guard's sources and says what is missing.
+# are back. status names the fast path's sources and says what is missing.
 # daemon_notices.sh PROGRAMS
 # rule: S-01, S-08
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
@@ -26,8 +26,8 @@ foreign_writes() {
 }
 
 sources() {
-  cli status | grep -q 'guard: inotify' || fail 'status does not name inotify'
-  cli status | grep -q 'guard: pressure triggers.*no PSI' ||
+  cli status | grep -q 'fast path: inotify' || fail 'status does not name inotify'
+  cli status | grep -q 'fast path: pressure triggers.*no PSI' ||
     fail 'status does not say why there are no pressure triggers'
   cli status | grep -q 'eBPF: who writes limits off.*\(CONFIG_DEBUG_INFO_BTF\|BPF program\)' ||
     fail 'status does not say why writers of limits cannot be named'

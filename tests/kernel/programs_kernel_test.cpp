@@ -108,7 +108,8 @@ TEST_CASE("bpf: an ignored command line is no longer reported, and others are") 
   CHECK(probe.drain().empty());
 }
 
-TEST_CASE("bpf: the guard restores the originals when a program starts in a lowered container") {
+TEST_CASE(
+    "bpf: the fast path restores the originals when a program starts in a lowered container") {
   constexpr int kRounds = 50;
   Writing writing(true);
   const TestCgroup target;
@@ -117,10 +118,10 @@ TEST_CASE("bpf: the guard restores the originals when a program starts in a lowe
   writing.attach(target);
   ProgramProbe probe = start_programs();
   REQUIRE(probe.watch(target.id().inode, true));
-  REQUIRE(writing.guard->listen(probe.starts()));
+  REQUIRE(writing.fast_path->listen(probe.starts()));
   const Limits original = target.limits();
   // Without it the first process in the cgroup would restore them too.
-  const Child resident(target, holding(kMiB));
+  const Child resident(target, blocked_by(kMiB));
   int found = 0;
   for (int round = 0; round < kRounds; ++round) {
     REQUIRE(writing.write(target, with_quota(original, 20'000)).written);
@@ -129,9 +130,9 @@ TEST_CASE("bpf: the guard restores the originals when a program starts in a lowe
         cat(target, {target.directory() + "/cpu.max", target.directory() + "/memory.high"});
     if (read == "80000 100000\nmax\n") ++found;
     REQUIRE(eventually([&] { return target.limits() == original; }));
-    const auto actions = writing.guard->take_actions();
+    const auto actions = writing.fast_path->take_actions();
     REQUIRE(!actions.empty());
-    for (const GuardAction& action : actions)  // at 0.2 cores cat may be throttled first
+    for (const FastPathAction& action : actions)  // at 0.2 cores cat may be throttled first
       CHECK((action.reason == Reason::program_started || action.reason == Reason::throttled));
     ::poll(nullptr, 0, 120);  // one start per 100 ms is reported at once
   }
@@ -139,7 +140,7 @@ TEST_CASE("bpf: the guard restores the originals when a program starts in a lowe
   MESSAGE(found << " of " << kRounds << " found the originals: cat, which reads at once");
 }
 
-TEST_CASE("bpf: many starts in one container hide no start in another from the guard") {
+TEST_CASE("bpf: many starts in one container hide no start in another from the fast path") {
   constexpr int kStorm = 300;
   Writing writing(true);
   const TestCgroup stormy, target;
@@ -148,8 +149,8 @@ TEST_CASE("bpf: many starts in one container hide no start in another from the g
   ProgramProbe probe = start_programs();
   REQUIRE(probe.watch(stormy.id().inode, true));
   REQUIRE(probe.watch(target.id().inode, true));
-  REQUIRE(writing.guard->listen(probe.starts()));
-  const Child resident(target, holding(kMiB));
+  REQUIRE(writing.fast_path->listen(probe.starts()));
+  const Child resident(target, blocked_by(kMiB));
   const Limits original = target.limits();
   REQUIRE(writing.write(target, with_quota(original, 20'000)).written);
   const auto begun = std::chrono::steady_clock::now();

@@ -10,7 +10,7 @@
 #include <random>
 #include <string>
 
-#include "policy/safety/guard_rails.h"
+#include "policy/safety/safety_rules.h"
 
 using namespace cgphase;
 
@@ -84,18 +84,18 @@ struct Report {
   double throttled_seconds = 0, most_backlog = 0;
 };
 
-// The surroundings that the pipeline uses.
-PolicySurroundings surroundings() {
-  PolicySurroundings around;
-  around.guard_threshold = RailsConfig{}.at_risk_ratio;
+// The surroundings that the core uses.
+PolicyEnvironment environment() {
+  PolicyEnvironment around;
+  around.guard_threshold = SafetyConfig{}.at_risk_ratio;
   around.cpu_risk_factor = 10;
   return around;
 }
 
 struct Loop {
   explicit Loop(const char* name)
-      : policy(make_policy(name, {}, surroundings()).value()),
-        rails(RailsConfig{}, CgroupId{1, 1}) {}
+      : policy(make_policy(name, {}, environment()).value()),
+        safety(SafetyConfig{}, CgroupId{1, 1}) {}
 
   void second(int now) {
     const Sample before = kernel.sample;
@@ -127,7 +127,7 @@ struct Loop {
     policy->observe(observation);
   }
   void decide(const Sample& before, int now) {
-    RailInput input;
+    SafetyInput input;
     input.time = MonotonicTime(std::chrono::seconds(now + 1));
     input.interval_seconds = now == 0 ? 0 : 1;
     input.sample = &kernel.sample;
@@ -136,15 +136,15 @@ struct Loop {
     input.mode = Mode::enforce;
     input.original = kernel.sample.limits;
     input.host = kHost;
-    const Limits ceiling = now == 0 ? input.original : rails.original();
+    const Limits ceiling = now == 0 ? input.original : safety.original();
     for (const Decision& decision :
-         rails.step(input, policy->allocate(ceiling, kHost), budget, next_id)) {
+         safety.step(input, policy->allocate(ceiling, kHost), budget, next_id)) {
       if (decision.verdict != Verdict::allowed) continue;
       Limits& limits = kernel.sample.limits;
       if (decision.resource == Resource::memory)
         limits.memory_high = decision.new_limits.memory_high;
       if (decision.resource == Resource::cpu) limits.cpu_max = decision.new_limits.cpu_max;
-      rails.written(decision, WriteEnd::done, limits, input.time);
+      safety.written(decision, WriteEnd::done, limits, input.time);
       report.writes += 1;
     }
   }
@@ -152,7 +152,7 @@ struct Loop {
   static constexpr HostCapacity kHost{16, Bytes{64 * kGiB}};
   Kernel kernel;
   std::unique_ptr<Policy> policy;
-  ContainerRails rails;
+  SafetyRules safety;
   HostBudget budget;
   std::uint64_t next_id = 1;
   std::mt19937 random{kSeed};

@@ -3,8 +3,8 @@
 
 #include "policy/budget/saving.h"
 #include "policy/ceiling.h"
-#include "policy/safety/rail_senses.h"
-#include "tests/policy/safety/rail_world.h"
+#include "policy/safety/usage_tracker.h"
+#include "tests/policy/safety/safety_world.h"
 
 using namespace cgphase;
 
@@ -28,7 +28,7 @@ TEST_CASE("an effective limit is at most the host's capacity and the ancestor li
   CHECK(memory_ceiling_bytes(small, host) == kMiB);
   CHECK(cpu_ceiling_cores({}, host) == 1);
   CHECK(capped_bytes(1e15, large, host) == Bytes{kGiB});
-  host.granted = {.cpu_cores = 0.25, .memory_bytes = 4096};
+  host.ancestor_limits = {.cpu_cores = 0.25, .memory_bytes = 4096};
   CHECK(cpu_ceiling_cores(large, host) == 0.25);
   CHECK(memory_ceiling_bytes({}, host) == 4096);
 }
@@ -51,7 +51,7 @@ TEST_CASE("a limit above the host's capacity saves nothing until it is below tha
 
 TEST_CASE("a limit above the host's capacity is lowered from that capacity, not from the file's "
           "value") {
-  RailWorld world;
+  SafetyWorld world;
   world.sample.limits.cpu_max->quota = Microseconds{40'000'000};  // 400 cores
   world.sample.limits.memory_max = MemoryLimit{Bytes{1024 * kGiB}};
   world.original = world.sample.limits;
@@ -63,11 +63,11 @@ TEST_CASE("a limit above the host's capacity is lowered from that capacity, not 
 
 TEST_CASE("unexplained need counts as growing only above the pages that processors may reserve") {
   const auto growing_by = [](std::uint64_t bytes, bool explained) {
-    RailWorld world;
+    SafetyWorld world;
     world.input.host.cpu_cores = 64;  // 2 x 64 pages x 64 CPUs: 32 MiB
     world.input.sample = &world.sample;
     world.input.interval_seconds = 1;
-    RailSenses senses(world.config);
+    UsageTracker senses(world.config);
     for (const std::uint64_t more : {std::uint64_t{0}, bytes}) {
       world.input.time += std::chrono::seconds(1);
       world.sample.memory_current = Bytes{2 * kGiB + more};

@@ -21,7 +21,7 @@ inline Limits four_cores_eight_gib() {
 
 struct PolicyRun {
   explicit PolicyRun(std::string_view spec, const LearnedState& prior = {},
-                     const PolicySurroundings& around = {})
+                     const PolicyEnvironment& around = {})
       : policy(make_policy(parse_policy_spec(spec).value(), prior, around).value()) {}
 
   Observation observation(double interval_seconds) {
@@ -55,7 +55,7 @@ struct PolicyRun {
     }
   }
 
-  Allocation allocation() const { return policy->allocate(four_cores_eight_gib(), kHost); }
+  Recommendation allocation() const { return policy->allocate(four_cores_eight_gib(), kHost); }
   double cores() const { return allocation().cpu.value().value; }
   double mib() const {
     return static_cast<double>(allocation().memory.value().value) / kMib;

@@ -13,9 +13,9 @@ using namespace cgphase;
 
 namespace {
 
-// Surroundings with everything that any policy needs.
-PolicySurroundings all_known() {
-  PolicySurroundings around;
+// Environment with everything that any policy needs.
+PolicyEnvironment all_known() {
+  PolicyEnvironment around;
   around.job_seconds = 600;
   around.phase_statistics = std::make_shared<std::vector<PhaseStatistics>>(
       std::vector<PhaseStatistics>{{100, 50, 1, 1e12, 1}});
@@ -44,7 +44,7 @@ struct KnowingRun {
       policy->observe(observation);
     }
   }
-  Allocation allocation() const { return policy->allocate(four_cores_eight_gib(), kHost); }
+  Recommendation allocation() const { return policy->allocate(four_cores_eight_gib(), kHost); }
   double cores() const { return allocation().cpu.value().value; }
   std::unique_ptr<Policy> policy;
   int seconds = 0;
@@ -232,7 +232,7 @@ TEST_CASE("the same samples give the same recommendations") {
       const double cores = 1 + 0.5 * ((i * 37) % 11) / 11.0;
       one.feed(cores);
       other.feed(cores);
-      const Allocation left = one.allocation(), right = other.allocation();
+      const Recommendation left = one.allocation(), right = other.allocation();
       REQUIRE(left.cpu == right.cpu);
       REQUIRE(left.memory == right.memory);
     }

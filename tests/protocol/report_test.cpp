@@ -125,12 +125,12 @@ TEST_CASE("a container without a limit never counts as saved") {
 }
 
 TEST_CASE("a share that the slice never granted does not count as saved") {
-  const Granted granted{.cpu_cores = 1, .memory_bytes = 5000};
-  const Saving saved = saving(limits(200'000, 8192), limits(50'000, 4096), granted);
+  const AncestorLimits ancestor_limits{.cpu_cores = 1, .memory_bytes = 5000};
+  const Saving saved = saving(limits(200'000, 8192), limits(50'000, 4096), ancestor_limits);
   CHECK(saved.cpu_cores == 0.5);
   CHECK(saved.memory_bytes == 904);
-  CHECK(saving(limits(200'000, 8192), limits(150'000, 6000), granted).cpu_cores == 0);
-  CHECK(saving(limits(200'000, 8192), limits(150'000, 6000), granted).memory_bytes == 0);
+  CHECK(saving(limits(200'000, 8192), limits(150'000, 6000), ancestor_limits).cpu_cores == 0);
+  CHECK(saving(limits(200'000, 8192), limits(150'000, 6000), ancestor_limits).memory_bytes == 0);
 }
 
 TEST_CASE("status sums its containers") {
@@ -323,8 +323,8 @@ TEST_CASE("explain and events name the other writer, or null if it is unknown") 
 TEST_CASE("explain adds the present state if it differs from the decision") {
   ExplainReport report;
   report.now.mode = Mode::enforce;
-  report.now.holding_cpu = Verdict::cool_down;
-  report.now.holding_memory = Verdict::memory_growing;
+  report.now.cpu_blocked_by = Verdict::cool_down;
+  report.now.memory_blocked_by = Verdict::memory_growing;
   Decision decision;
   decision.verdict = Verdict::cool_down;
   report.decisions = {{.decision = {.decision = decision}}};
@@ -334,12 +334,12 @@ TEST_CASE("explain adds the present state if it differs from the decision") {
     return clause == std::string::npos ? "" : sentence.substr(clause + 1);
   };
   CHECK(now() == "");
-  report.now.holding_cpu = Verdict::too_small;
+  report.now.cpu_blocked_by = Verdict::too_small;
   CHECK(now() == "Now: the difference is not worth a write.");
-  report.now.holding_cpu = Verdict::allowed;
+  report.now.cpu_blocked_by = Verdict::allowed;
   CHECK(now() == "Now: no safety rule blocks it.");
   report.decisions[0].decision.decision.verdict = Verdict::allowed;
-  report.now.holding_cpu = Verdict::trial_running;
+  report.now.cpu_blocked_by = Verdict::trial_running;
   CHECK(now() == "");
   report.now.mode = Mode::observe;
   CHECK(now() == "Now: the mode is observe.");

@@ -112,8 +112,8 @@ TEST_CASE("without a decision the sentence says what is seen and waited for") {
   report.seconds_in_phase = 30;
   report.cpu_cores = 0.25;
   report.limits = cpu_limit(200'000);
-  report.holding_cpu = Verdict::not_enough_samples;
-  CHECK(holding_sentence(report) ==
+  report.cpu_blocked_by = Verdict::not_enough_samples;
+  CHECK(blocked_by_sentence(report) ==
         "web-1: in phase A for 30 s, using 0.25 cores (limit: 2.00 cores); no decision yet: there "
         "are not enough samples of its phase yet.");
 }
@@ -121,22 +121,23 @@ TEST_CASE("without a decision the sentence says what is seen and waited for") {
 TEST_CASE("what holds CPU and what holds memory are both told where they differ") {
   ContainerReport report;
   report.container.name = "trainer";
-  report.holding_cpu = Verdict::gpu_container;
-  report.holding_memory = Verdict::not_enough_samples;
-  CHECK(holding_sentence(report) ==
+  report.cpu_blocked_by = Verdict::gpu_container;
+  report.memory_blocked_by = Verdict::not_enough_samples;
+  CHECK(blocked_by_sentence(report) ==
         "trainer: not enough history for a phase yet; no decision yet: of its CPU because it has a "
         "GPU, or that cannot be ruled out (lower_gpu_quota); of its memory because there are "
         "not enough samples of its phase yet.");
-  report.holding_memory = Verdict::gpu_container;
-  CHECK(holding_sentence(report).ends_with("no decision yet: it has a GPU, or that cannot be ruled "
-                                           "out (lower_gpu_quota)."));
+  report.memory_blocked_by = Verdict::gpu_container;
+  CHECK(blocked_by_sentence(report).ends_with(
+      "no decision yet: it has a GPU, or that cannot be ruled "
+      "out (lower_gpu_quota)."));
 }
 
 TEST_CASE("a container that is another's says whose") {
   ContainerReport report;
   report.container.name = "pod";
   report.container.hands_off = "managed by the kubelet";
-  CHECK(holding_sentence(report) == "pod: observed only, managed by the kubelet.");
+  CHECK(blocked_by_sentence(report) == "pod: observed only, managed by the kubelet.");
 }
 
 // rule: SEC-03

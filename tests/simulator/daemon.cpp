@@ -19,7 +19,7 @@ WallTime SimulatedClock::wall_now() const {
   return WallTime(wall_offset + std::chrono::nanoseconds(time_ns()));
 }
 
-Result<std::unique_ptr<Daemon>> Daemon::start(const Surroundings& with, const Clock& clock) {
+Result<std::unique_ptr<Daemon>> Daemon::start(const Environment& with, const Clock& clock) {
   std::unique_ptr<Daemon> daemon(new Daemon);
   const std::string root(kSimulatedRoot);
   auto leases = LeaseTable::open({.runtime_dir = with.config.runtime_dir,
@@ -29,12 +29,16 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Surroundings& with, const Cl
   daemon->leases_ = std::move(*leases);
   (void)restore_leases(*daemon->leases_, root);
   // Nothing wakes it here. The world calls poll_once() at random times, which is harder.
-  auto guard = Guard::create({.leases = daemon->leases_.get(), .clock = &clock, .containers = 32,
-                              .pressure = false, .inotify = false});
-  if (!guard) return std::unexpected(guard.error());
-  daemon->guard_ = std::move(*guard);
-  auto writer = KernelLimitWriter::create(
-      {.cgroup_root = root, .leases = daemon->leases_.get(), .guard = daemon->guard_.get()});
+  auto fast_path = FastPath::create({.leases = daemon->leases_.get(),
+                                     .clock = &clock,
+                                     .containers = 32,
+                                     .pressure = false,
+                                     .inotify = false});
+  if (!fast_path) return std::unexpected(fast_path.error());
+  daemon->fast_path_ = std::move(*fast_path);
+  auto writer = KernelLimitWriter::create({.cgroup_root = root,
+                                           .leases = daemon->leases_.get(),
+                                           .fast_path = daemon->fast_path_.get()});
   if (!writer) return std::unexpected(writer.error());
   daemon->writer_ = std::move(*writer);
   lanes().watch(daemon->writer_->result_fd());
@@ -44,15 +48,15 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Surroundings& with, const Cl
                                     .engine_root = with.engine_root,
                                     .sweep = std::chrono::seconds(3)});
   if (!sampler) return std::unexpected(sampler.error());
-  auto pipeline = Pipeline::create({.policy = with.config.policy, .rails = with.config.rails,
+  auto core = Core::create({.policy = with.config.policy, .safety = with.config.safety,
                                     .manage_unlimited = with.config.manage_unlimited},
                                    small_engine());
-  if (!pipeline) return std::unexpected(pipeline.error());
+  if (!core) return std::unexpected(core.error());
   daemon->agent_.emplace(
       with.config,
-      Agent::Parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
+      Agent::Parts{.sampler = std::move(*sampler), .core = std::move(*core),
                    .writer = daemon->settling_.get(), .kernel_writer = daemon->writer_.get(),
-                   .guard = daemon->guard_.get(),
+                   .fast_path = daemon->fast_path_.get(),
                    .gpu_scanner = std::make_unique<InlineGpuScanner>(root, with.config.proc_root),
                    .store = daemon->open_history(with.history),
                    .model = {.engine = small_engine()}},

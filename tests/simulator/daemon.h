@@ -10,7 +10,7 @@
 #include <string>
 
 #include "agent/agent.h"
-#include "control/fast_path/guard.h"
+#include "control/fast_path/fast_path.h"
 #include "control/lease/companion.h"
 #include "control/lease/heartbeat_watch.h"
 #include "control/lease/lease_table.h"
@@ -32,7 +32,7 @@ class SimulatedClock final : public Clock {
 
 class Daemon {
  public:
-  struct Surroundings {
+  struct Environment {
     Config config;
     std::string engine_root;
     std::string history;  // the database's path; empty: none
@@ -40,7 +40,7 @@ class Daemon {
     std::uint64_t late_results_one_in = 0;
   };
   // Starts like the daemon: limits of an earlier daemon are restored first.
-  static Result<std::unique_ptr<Daemon>> start(const Surroundings& with, const Clock& clock);
+  static Result<std::unique_ptr<Daemon>> start(const Environment& with, const Clock& clock);
   // Ends it without restoring, as SIGKILL does. No lowering may be parked.
   ~Daemon();
 
@@ -49,7 +49,7 @@ class Daemon {
   void settle_history();
 
   Agent& agent() { return *agent_; }
-  Guard& guard() { return *guard_; }
+  FastPath& fast_path() { return *fast_path_; }
   SettlingWriter& settling() { return *settling_; }
   KernelLimitWriter& writer() { return *writer_; }
   LeaseTable& leases() { return *leases_; }
@@ -62,7 +62,7 @@ class Daemon {
   std::mutex posted_mutex_;
   std::deque<std::function<void()>> posted_;
   std::unique_ptr<LeaseTable> leases_;
-  std::unique_ptr<Guard> guard_;
+  std::unique_ptr<FastPath> fast_path_;
   std::unique_ptr<KernelLimitWriter> writer_;
   std::unique_ptr<SettlingWriter> settling_;
   std::optional<Agent> agent_;

@@ -118,8 +118,8 @@ TEST_CASE("a raise by the fast path during a lowering's reclaim stays and ends t
   REQUIRE(lanes().parked());
   const auto text = [](const char* value) { return KnobText::from(value).value(); };
   bench.writer->interrupt_lowering(bench.id());
-  REQUIRE(bench.leases->guard_hold(record, bench.id(), Knob::memory_high, text("805306368"),
-                                   text("1073741824")));
+  REQUIRE(bench.leases->lease_for_fast_path(record, bench.id(), Knob::memory_high,
+                                            text("805306368"), text("1073741824")));
   bench.put("memory.high", "max");
   bench.parks = false;
   lanes().resume(true);

@@ -82,7 +82,7 @@ void World::something_happens_in_the_middle(const Call& call) {
     case 3:
     case 4:
     case 5:
-      if (!in_guard_) poll_guard();
+      if (!in_fast_path_) poll_fast_path();
       break;
     case 6:
       if (box != nullptr && call.inode == box->inode) remove_box(*box);
@@ -201,7 +201,7 @@ void World::change_mode() {
   if (in_the_middle_ || !daemon_) return;
   Box* const box = some_box();
   const CgroupId id{kSimulatedDevice, box == nullptr ? 0 : box->inode};
-  if (daemon_->agent().pipeline().find(id) != nullptr && random_.one_in(2)) {
+  if (daemon_->agent().core().find(id) != nullptr && random_.one_in(2)) {
     const bool paused = !box->paused;
     if (!paused) box->paused = false;
     (void)daemon_->agent().set_paused(id, paused);

@@ -144,7 +144,7 @@ TEST_CASE("a raise does not lower a limit that the fast path has raised meanwhil
   bench.on_call = [&](const Call& call) {
     // The plan reads cpu.max once. The fast path raises between that and the recheck.
     if (call.kind != Call::Kind::open || call.file != "cpu.max" || ++opened != 2) return 0;
-    bench.leases->guard_hold(record, bench.id(), Knob::cpu_max, text("100000 100000"),
+    bench.leases->lease_for_fast_path(record, bench.id(), Knob::cpu_max, text("100000 100000"),
                              text("180000 100000"));
     bench.put("cpu.max", "180000 100000");
     return 0;

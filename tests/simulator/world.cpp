@@ -29,9 +29,9 @@ constexpr const char* kSlicePath = "/system.slice";
 constexpr const char* kPodPath = "/kubepods.slice";
 
 // Shorter waits, so that more happens. The laws are the same.
-RailsConfig quick_rails() {
+SafetyConfig quick_safety() {
   using std::chrono::seconds;
-  RailsConfig config;
+  SafetyConfig config;
   config.enough_samples = 8;
   config.cool_down = seconds(20);
   config.quarantine = seconds(120);
@@ -98,7 +98,7 @@ void World::set_up_machine() {
   config.runtime_dir = directory_ + "/run";
   config.kill_switch = directory_ + "/disabled";
   config.manage_unlimited = random_.one_in(2);
-  config.rails = quick_rails();
+  config.safety = quick_safety();
   surroundings_.engine_root = directory_ + "/engines";
   if (scenario_.history || scenario_.disk_one_in != 0)
     surroundings_.history = directory_ + "/history.db";
@@ -200,7 +200,7 @@ void World::start_daemon() {
   CHECK_INVARIANT(seen.has_value());
   laws_.watch_leases(std::move(*seen));
   companion_ = std::make_unique<SimulatedCompanion>(surroundings_.config.runtime_dir, clock_);
-  next_tick_ns_ = next_beat_ns_ = next_guard_ns_ = next_check_ns_ = time_ns();
+  next_tick_ns_ = next_beat_ns_ = next_fast_path_ns_ = next_check_ns_ = time_ns();
 }
 
 std::optional<Laws::Facts> World::facts_of(std::uint64_t inode) const {
@@ -248,7 +248,7 @@ void World::slice(Runs runs) {
   set_time_ns(time_ns() + kSlice);
   const bool held = runs == Runs::workload_alone;
   if (!held && current_lane() == Lane::agent) resume_parked(false);
-  if (!held && !in_guard_ && time_ns() >= next_guard_ns_) poll_guard();
+  if (!held && !in_fast_path_ && time_ns() >= next_fast_path_ns_) poll_fast_path();
   if (companion_ && time_ns() >= next_check_ns_) {
     next_check_ns_ = time_ns() + companion_->check().count();
   }
@@ -257,13 +257,14 @@ void World::slice(Runs runs) {
   drive_agent();
 }
 
-void World::poll_guard() {
+void World::poll_fast_path() {
   if (!daemon_) return;
-  in_guard_ = true;
-  const LaneScope as(Lane::guard);
+  in_fast_path_ = true;
+  const LaneScope as(Lane::fast_path);
   const TestedScope tested;
-  next_guard_ns_ = time_ns() + std::chrono::nanoseconds(daemon_->guard().poll_once()).count();
-  in_guard_ = false;
+  next_fast_path_ns_ =
+      time_ns() + std::chrono::nanoseconds(daemon_->fast_path().poll_once()).count();
+  in_fast_path_ = false;
 }
 
 void World::drive_agent() {
@@ -330,7 +331,7 @@ void World::judge_unknown() {
   if (scenario_.faults.at_call == 0 || scenario_.faults.calls != 1 || lanes().parked()) return;
   for (const Box& box : boxes_) {
     const CgroupId id{kSimulatedDevice, box.inode};
-    if (box.inode == 0 || daemon_->agent().pipeline().find(id) != nullptr) continue;
+    if (box.inode == 0 || daemon_->agent().core().find(id) != nullptr) continue;
     for (const Knob knob : kKnobs)
       if (!laws_.as_intended(box.inode, knob))
         laws_.violate(std::string("lowered but no longer tracked: ") + file_name(knob) + " of " +
@@ -343,12 +344,12 @@ void World::judge_blame() {
   // A value that cannot be read may look foreign.
   if (scenario_.events_one_in != 0 || scenario_.nested_one_in != 0) return;
   if (scenario_.faults.one_in != 0 || scenario_.faults.at_call != 0) return;
-  for (const ContainerView* view : daemon_->agent().pipeline().containers()) {
+  for (const ContainerView* view : daemon_->agent().core().containers()) {
     const std::string whose = " although nobody else writes: " + view->info.path.substr(0, 32);
-    for (const Verdict holding : {view->cpu_holding, view->memory_holding})
-      if (holding == Verdict::standing_down || holding == Verdict::silently_reverted ||
-          holding == Verdict::rival)
-        laws_.violate(to_string(holding) + whose);
+    for (const Verdict blocked_by : {view->cpu_blocked_by, view->memory_blocked_by})
+      if (blocked_by == Verdict::standing_down || blocked_by == Verdict::silently_reverted ||
+          blocked_by == Verdict::rival)
+        laws_.violate(to_string(blocked_by) + whose);
     for (const Knob knob : {Knob::cpu_max, Knob::memory_max, Knob::memory_high}) {
       Limits intended;
       const KnobText& text = laws_.intents(view->info.id.inode, knob).front();
@@ -488,7 +489,7 @@ void World::after(const Call& call, int error) {
 }
 
 void World::trace(const Call& call, const char* when, int error) const {
-  constexpr std::array kLanes = {"agent", "raise", "lower", "guard", "companion"};
+  constexpr std::array kLanes = {"agent", "raise", "lower", "fast path", "companion"};
   constexpr std::array kKinds = {"open", "read", "write", "look"};
   std::fprintf(stderr, "%.2f %-9s %-6s %-5s #%llu %s '%s' %d\n",
                static_cast<double>(time_ns()) / 1e9, kLanes[static_cast<std::size_t>(call.lane)],

@@ -95,7 +95,7 @@ class World final : private CallObserver {
   bool second();
   void slice(Runs runs);
   void pass(std::int64_t ns, Runs runs);
-  void poll_guard();
+  void poll_fast_path();
   void drive_agent();
   void resume_parked(bool now);
   void change_disk();
@@ -161,7 +161,7 @@ class World final : private CallObserver {
   Laws laws_;
   Faults faults_;
   SimulatedClock clock_;
-  Daemon::Surroundings surroundings_;
+  Daemon::Environment surroundings_;
   std::vector<Box> boxes_;
   std::unique_ptr<Daemon> daemon_;
   std::unique_ptr<SimulatedCompanion> companion_;
@@ -169,11 +169,11 @@ class World final : private CallObserver {
   bool disk_works_ = true;
   bool kill_switch_ = false, kill_switch_seen_ = false;
   bool quiet_ = false;     // no checks, faults or random events
-  bool in_guard_ = false, in_the_middle_ = false;
+  bool in_fast_path_ = false, in_the_middle_ = false;
   int lost_ticks_ = 0;
   bool slow_tick_ = false;  // its slow reading is still to come
   std::uint64_t judged_decision_ = 0;
-  std::int64_t next_tick_ns_ = 0, next_beat_ns_ = 0, next_guard_ns_ = 0, next_check_ns_ = 0;
+  std::int64_t next_tick_ns_ = 0, next_beat_ns_ = 0, next_fast_path_ns_ = 0, next_check_ns_ = 0;
   std::uint64_t steps_ = 0, crashes_ = 0, hangs_ = 0, parked_ = 0, nested_ = 0, slow_ticks_ = 0;
   std::uint64_t hash_ = 1, allocations_ = 0, disk_failures_before_ = Disk::of_process().failures();
 };

@@ -251,10 +251,10 @@ TEST_CASE("of one image more than the bound, the one saved longest ago goes") {
 
 TEST_CASE("OOM floors stay, however many images are saved after them") {
   Store store = open_store(":memory:");
-  REQUIRE(store.save_learned(kRailsMemoryName, "kept").has_value());
+  REQUIRE(store.save_learned(kSafetyMemoryName, "kept").has_value());
   for (std::int64_t i = 0; i <= kMaxLearnedImages; ++i)
     REQUIRE(store.save_learned("img" + std::to_string(i), i).has_value());
-  CHECK(store.load_learned(kRailsMemoryName) == nlohmann::json("kept"));
+  CHECK(store.load_learned(kSafetyMemoryName) == nlohmann::json("kept"));
   CHECK_FALSE(store.load_learned("img0").has_value());
   CHECK(store.load_learned("img1").has_value());
 }

@@ -128,7 +128,7 @@ ContainerSummary summarise_container(const std::vector<Round>& rounds, std::size
 
 double share(double allocated, double of) { return of > 0 ? 1 - allocated / of : 0; }
 
-struct Allocation {
+struct Recommendation {
   double cores = 0, static_cores = 0, bytes = 0, static_bytes = 0;
 
   void add(const ContainerSummary& one) {
@@ -142,12 +142,12 @@ struct Allocation {
 };
 
 void sum_shares(const std::vector<Round>& rounds, DemoSummary& summary) {
-  Allocation all;
+  Recommendation all;
   for (const ContainerSummary& one : summary.containers) all.add(one);
   summary.cpu_share = all.cpu_share();
   summary.memory_share = all.memory_share();
   for (const Round& round : rounds) {
-    Allocation allocation;
+    Recommendation allocation;
     for (const json& container : round.managed.at("containers")) {
       ContainerSummary one;
       add_allocation(container, one);

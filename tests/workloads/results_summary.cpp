@@ -238,7 +238,7 @@ constexpr const char* kReasons = R"(
 - Writes: the first write leaves the original limit, so each execution has at least one. If `hold`
   writes rarely, half of its writes is hardly more.
 - AI4DL: it changes the limit with each change of phase, with many times the writes, without room
-  for the guard and from the first sample on. On most public traces its statistics come from the
+  for the fast path and from the first sample on. On most public traces its statistics come from the
   scored runs.
 - Cold start: one earlier run gives one peak, and a run that needs less detects that late.
 )";

@@ -109,7 +109,7 @@ restart_daemon() {
 }
 
 # Whether CPU or memory of each container is lowered, and neither is above its intended value. The
-# guard may raise what is needed again, which is correct.
+# fast path may raise what is needed again, which is correct.
 each_lowered() {
   local cgroup knob meant in_force lower all=yes
   for cgroup in $cgroups; do
@@ -148,7 +148,7 @@ lowered() {  # WHEN
   finish
 }
 
-# Called before a step that must restore every limit: the guard may have restored it already.
+# Called before a step that must restore every limit: the fast path may have restored it already.
 still_lowered() {
   until_true 180000 each_lowered || unproved "there is nothing to restore: $(cgphase list)"
 }

@@ -87,7 +87,7 @@ TEST_CASE("nothing configured is observe with the documented defaults") {
   CHECK(config.store.cap.value == 256 * kMiB);
   CHECK(config.enforce.names.empty());
   CHECK_FALSE(config.manage_unlimited);
-  CHECK_FALSE(config.rails.lower_gpu_quota);
+  CHECK_FALSE(config.safety.lower_gpu_quota);
   CHECK(config.warnings.empty());
 }
 
@@ -110,7 +110,7 @@ names = ["train-*"]
   CHECK(config.policy == "hold:window=120");
   CHECK(config.include == std::vector<std::string>{"/system.slice/*.service", "/a"});
   CHECK(config.manage_unlimited);
-  CHECK(config.rails.lower_gpu_quota);
+  CHECK(config.safety.lower_gpu_quota);
   CHECK(config.risk == 0.01);
   CHECK(config.store.cap.value == 1536 * kMiB);
   CHECK(config.enforce.names == std::vector<std::string>{"train-*"});
@@ -124,7 +124,7 @@ TEST_CASE("a key of an earlier version is one warning that says what became of i
   REQUIRE(config.has_value());
   CHECK(config->mode == Mode::advise);
   CHECK(config->proc_root == "/proc");
-  CHECK(config->rails == RailsConfig{});
+  CHECK(config->safety == SafetyConfig{});
   std::vector<std::string> warnings = config->warnings;
   std::ranges::sort(warnings);
   const std::string at = files.path() + ":";
@@ -145,11 +145,11 @@ TEST_CASE("tests may set internal keys, by an environment variable") {
   const Config config = config_of(text);
   const bool bad_is_refused = !accepts("rails.trial = 5");
   ::unsetenv(kTestKeys);
-  CHECK(config.rails.trial == 1s);
+  CHECK(config.safety.trial == 1s);
   CHECK(config.proc_root == "/x");
   CHECK(config.warnings.empty());
   CHECK(bad_is_refused);
-  CHECK(config_of(text).rails.trial == 30s);
+  CHECK(config_of(text).safety.trial == 30s);
 }
 
 TEST_CASE("an unknown key is refused with the nearest one, at its line and column") {

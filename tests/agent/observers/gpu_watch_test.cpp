@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "policy/safety/guard_rails.h"
+#include "policy/safety/safety_rules.h"
 #include "tests/agent/observers/inline_gpu_scanner.h"
 #include "tests/collectors/fake_tree.h"
 

@@ -61,7 +61,7 @@ class ProgramBox {
   bool attended = true, populated = true, sampled = true, listable = true;
 
  private:
-  ProgramWatch::Surroundings around() {
+  ProgramWatch::Environment around() {
     return {.probes = told_ ? &probes_ : nullptr,
             .proc_root = proc_,
             .attended = [this](CgroupId) { return attended; },

@@ -72,7 +72,7 @@ TEST_CASE("list reports that an empty host has no containers") {
 
 TEST_CASE("a paused container and one of another manager show that as their mode") {
   ContainerReport report = web();
-  report.holding_memory = Verdict::rival;
+  report.memory_blocked_by = Verdict::rival;
   CHECK(mode_text(report) == "rival");
   report.paused = true;
   CHECK(mode_text(report) == "paused");

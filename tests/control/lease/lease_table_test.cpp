@@ -132,7 +132,7 @@ TEST_CASE("a foreign value under a new change becomes the original") {
   const TemporaryDirectory directory;
   const auto table = open_in(directory);
   const int first = hold(*table, kBox, "200000 100000", "150000 100000");
-  REQUIRE(table->guard_hold(first, kBox, Knob::cpu_max, text_of("150000 100000"),
+  REQUIRE(table->lease_for_fast_path(first, kBox, Knob::cpu_max, text_of("150000 100000"),
                             text_of("200000 100000")));
   const int record = hold(*table, kBox, "300000 100000", "250000 100000");
   const LeaseValues values = table->read(record)->values;
@@ -140,7 +140,7 @@ TEST_CASE("a foreign value under a new change becomes the original") {
   for (const char* former : {"150000 100000", "200000 100000"})  // also a value of the fast path
     CHECK_FALSE(values.is_ours(Knob::cpu_max, text_of(former)));
   CHECK(record == first);  // the fast path uses this number
-  REQUIRE(table->guard_hold(record, kBox, Knob::cpu_max, text_of("250000 100000"),
+  REQUIRE(table->lease_for_fast_path(record, kBox, Knob::cpu_max, text_of("250000 100000"),
                             text_of("280000 100000")));
   CHECK(table->read(record)->values.is_ours(Knob::cpu_max, text_of("280000 100000")));
 }
@@ -283,14 +283,14 @@ TEST_CASE("values of the fast path count as ours") {
   const TemporaryDirectory directory;
   const auto table = open_in(directory);
   const int record = hold(*table, kBox, "200000 100000", "100000 100000");
-  REQUIRE(table->guard_hold(record, kBox, Knob::cpu_max, text_of("100000 100000"),
+  REQUIRE(table->lease_for_fast_path(record, kBox, Knob::cpu_max, text_of("100000 100000"),
                             text_of("120000 100000")));
   CHECK(table->read(record)->values.is_ours(Knob::cpu_max, text_of("120000 100000")));
-  CHECK_FALSE(table->guard_hold(record, kOther, Knob::cpu_max, text_of("100000 100000"),
+  CHECK_FALSE(table->lease_for_fast_path(record, kOther, Knob::cpu_max, text_of("100000 100000"),
                                 text_of("120000 100000")));
   const LeaseValues last = table->release(record, kBox, Knob::cpu_max);
   CHECK(last.is_ours(Knob::cpu_max, text_of("120000 100000")));
-  CHECK_FALSE(table->guard_hold(record, kBox, Knob::cpu_max, text_of("100000 100000"),
+  CHECK_FALSE(table->lease_for_fast_path(record, kBox, Knob::cpu_max, text_of("100000 100000"),
                                 text_of("120000 100000")));
 }
 
@@ -298,7 +298,7 @@ TEST_CASE("fast-path values of the record's previous container are forgotten") {
   const TemporaryDirectory directory;
   const auto table = open_in(directory, 1);
   const int record = hold(*table, kBox, "200000 100000", "100000 100000");
-  table->guard_hold(record, kBox, Knob::cpu_max, text_of("100000 100000"),
+  table->lease_for_fast_path(record, kBox, Knob::cpu_max, text_of("100000 100000"),
                     text_of("120000 100000"));
   table->release(record, kBox, Knob::cpu_max);
   hold(*table, kBox, "200000 100000", "100000 100000");

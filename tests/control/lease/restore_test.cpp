@@ -184,8 +184,8 @@ TEST_CASE("a raise by the fast path just after the release is reverted to the or
   const FakeCgroup box(leased.root());
   leased.change(box, Knob::cpu_max, "50000 100000");
   const int record = leased.leases().find(box.id(), Knob::cpu_max).value();
-  REQUIRE(leased.leases().guard_hold(record, box.id(), Knob::cpu_max, text_of("50000 100000"),
-                                     text_of("60000 100000")));
+  REQUIRE(leased.leases().lease_for_fast_path(record, box.id(), Knob::cpu_max,
+                                              text_of("50000 100000"), text_of("60000 100000")));
   box.put("cpu.max", "60000 100000\n");
   CHECK(release_restored(leased.leases(), record, box.id(), Knob::cpu_max, box.open().get()));
   CHECK(box.get("cpu.max") == "200000 100000");
@@ -198,8 +198,8 @@ TEST_CASE("a raise by the fast path between reading the lease and the file is no
   leased.change(box, Knob::cpu_max, "50000 100000");
   const int record = leased.leases().find(box.id(), Knob::cpu_max).value();
   const auto raised_meanwhile = [&](const Lease&) -> Result<Fd> {
-    REQUIRE(leased.leases().guard_hold(record, box.id(), Knob::cpu_max, text_of("50000 100000"),
-                                       text_of("60000 100000")));
+    REQUIRE(leased.leases().lease_for_fast_path(record, box.id(), Knob::cpu_max,
+                                                text_of("50000 100000"), text_of("60000 100000")));
     box.put("cpu.max", "60000 100000\n");
     return box.open();
   };

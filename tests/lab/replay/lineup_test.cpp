@@ -23,7 +23,7 @@ std::string meant(const Lineup& lineup, const std::string& name) {
   const Entrant& entrant =
       lineup.entrants[lineup.named[static_cast<std::size_t>(found - lineup.names.begin())]];
   return to_string(entrant.contender.policy) + " " + std::to_string(entrant.contender.margin) +
-         (entrant.settings.rails ? " rails" : "");
+         (entrant.settings.safety ? " rails" : "");
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ TEST_CASE("a name without a margin means the first margin") {
 
 TEST_CASE("with rails our policies appear twice, others once") {
   const Lineup lineup =
-      line_up({.policies = {"phase,hold"}, .margins = {0, 0.05}, .rails = true});
+      line_up({.policies = {"phase,hold"}, .margins = {0, 0.05}, .safety = true});
   CHECK(lineup.entrants.size() == 5);
   CHECK(meant(lineup, "phase+rails") == "phase 0.000000 rails");
   CHECK(meant(lineup, "hold+rails") == "nobody");
@@ -65,7 +65,7 @@ TEST_CASE("rails without our policies, and unknown policies, are refused with th
     const auto lineup = cgphase::line_up(options, {});
     return lineup ? "" : lineup.error().text;
   };
-  CHECK(refusal({.policies = {"hold"}, .rails = true}).starts_with("--rails needs phase"));
+  CHECK(refusal({.policies = {"hold"}, .safety = true}).starts_with("--rails needs phase"));
   CHECK(refusal({.policies = {"hodl"}}).starts_with("--policy: "));
 }
 

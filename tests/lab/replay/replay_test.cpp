@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-#include "core/pipeline.h"
+#include "core/core.h"
 #include "model/ai4dl.h"
 #include "policy/policy.h"
 #include "tests/model/synthetic_trace.h"
@@ -85,31 +85,31 @@ TEST_CASE("replay puts the recommendation of the daemon's pipeline in force") {
     const ReplayInput input = one_run();
     const Execution& execution = input.executions[0];
     const auto result = played(input, kOpen, named(policy));
-    PipelineConfig config;
+    CoreConfig config;
     config.policy = policy;
     config.cpu_risk_factor = 1;  // a bare policy has no safety rules
-    config.rails.at_risk_ratio = ClosedLoop{}.guard_threshold;
-    auto pipeline = Pipeline::create(config, default_engine()).value();
+    config.safety.at_risk_ratio = ClosedLoop{}.guard_threshold;
+    auto core = Core::create(config, default_engine()).value();
     int said = 0;
     for (std::size_t i = 0; i < execution.rows.size(); ++i) {
       NodeSample tick{.time = execution.rows[i].time, .host = execution.host};
       if (i == 0) tick.appeared.push_back({.id = execution.rows[0].sample.id});
       tick.containers.push_back(execution.rows[i].sample);
       tick.containers[0].limits = execution.original;
-      pipeline.step(tick);
-      const Allocation& wish = pipeline.containers().at(0)->wish;
+      core.step(tick);
+      const Recommendation& recommendation = core.containers().at(0)->recommendation;
       const auto& limits = result.executions[0].limits;
       // Limits are rounded up to a microsecond of quota and a page.
-      if (wish.cpu) {
-        CHECK(limits.cpu_cores[i] >= wish.cpu->value);
-        CHECK(limits.cpu_cores[i] < wish.cpu->value + 1.1e-5);
+      if (recommendation.cpu) {
+        CHECK(limits.cpu_cores[i] >= recommendation.cpu->value);
+        CHECK(limits.cpu_cores[i] < recommendation.cpu->value + 1.1e-5);
       }
-      if (wish.memory) {
-        const auto wished = static_cast<double>(wish.memory->value);
-        CHECK(limits.memory_bytes[i] >= wished);
-        CHECK(limits.memory_bytes[i] < wished + kPageBytes);
+      if (recommendation.memory) {
+        const auto recommended = static_cast<double>(recommendation.memory->value);
+        CHECK(limits.memory_bytes[i] >= recommended);
+        CHECK(limits.memory_bytes[i] < recommended + kPageBytes);
       }
-      said += wish.cpu && wish.memory ? 1 : 0;
+      said += recommendation.cpu && recommendation.memory ? 1 : 0;
     }
     CHECK(said > 100);
   }
@@ -197,7 +197,7 @@ TEST_CASE("safety rules keep limits between their floor and the original") {
     input.executions.push_back(run_of("job", seconds(4000 * i), 5, 3600));
   input.engine = default_engine();
   ReplaySettings settings = kClosed;
-  settings.rails = true;
+  settings.safety = true;
   const auto railed = played(input, settings, named("phase")).executions;
   const auto bare = played(input, kClosed, named("phase")).executions;
   for (std::size_t i = 0; i < railed.size(); ++i) {

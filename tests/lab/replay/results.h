@@ -20,7 +20,7 @@ inline ReplaySums sums(double allocated, std::int64_t over, double original = 10
 inline ContenderResult result(const std::string& policy, double margin,
                               const std::vector<ReplaySums>& cpu,
                               const std::vector<ReplaySums>& memory = {}) {
-  ContenderResult made{.contender = {{policy, {}}, margin}, .rails = false, .executions = {}};
+  ContenderResult made{.contender = {{policy, {}}, margin}, .safety = false, .executions = {}};
   for (std::size_t i = 0; i < cpu.size(); ++i)
     made.executions.push_back({.id = "run-" + std::to_string(i), .service = "job", .cpu = cpu[i],
                                .memory = i < memory.size() ? memory[i] : ReplaySums{},

@@ -6,8 +6,8 @@ using namespace cgphase;
 
 namespace {
 
-PolicySurroundings window_of(double seconds) {
-  PolicySurroundings around;
+PolicyEnvironment window_of(double seconds) {
+  PolicyEnvironment around;
   around.window_seconds = seconds;
   return around;
 }

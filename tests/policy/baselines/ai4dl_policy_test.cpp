@@ -9,8 +9,8 @@ using namespace cgphase;
 namespace {
 
 // Phase 0: 1 +- 0.25 cores, 100 +- 10 MiB. Phase 1 has no statistics.
-PolicySurroundings two_phases() {
-  PolicySurroundings around;
+PolicyEnvironment two_phases() {
+  PolicyEnvironment around;
   around.phase_statistics = std::make_shared<std::vector<PhaseStatistics>>(
       std::vector<PhaseStatistics>{{500, 1, 0.25, 100 * kMib, 10 * kMib}, {}});
   return around;
@@ -49,7 +49,7 @@ TEST_CASE("AI4DL's policies have no opinion about unknown phases") {
 
 TEST_CASE("AI4DL's policies have no opinion about a resource that training did not measure") {
   const double none = std::numeric_limits<double>::quiet_NaN();
-  PolicySurroundings around;
+  PolicyEnvironment around;
   around.phase_statistics = std::make_shared<std::vector<PhaseStatistics>>(
       std::vector<PhaseStatistics>{{500, none, 0, 100 * kMib, 10 * kMib},
                                    {500, 1, 0.25, none, 0}});

@@ -65,7 +65,7 @@ TEST_CASE("a memory quantile of 1 is the maximum") {
 }
 
 TEST_CASE("autopilot-tuned has a half-life of an eighth of the job and other times in proportion") {
-  PolicySurroundings around;
+  PolicyEnvironment around;
   around.job_seconds = 9600;
   PolicyRun tuned("autopilot-tuned", {}, around), plain("autopilot", {}, around);
   for (PolicyRun* run : {&tuned, &plain}) {

@@ -9,20 +9,20 @@ using namespace cgphase;
 namespace {
 
 // Demand of 1, 3, 2, 1, 1 cores, and as many GiB, at seconds 1 to 5.
-PolicySurroundings five_seconds(double window_seconds) {
+PolicyEnvironment five_seconds(double window_seconds) {
   FutureDemand future;
   for (const double cores : {1, 3, 2, 1, 1}) {
     future.seconds.push_back(static_cast<double>(future.seconds.size() + 1));
     future.cpu_cores.push_back(cores);
     future.memory_bytes.push_back(cores * static_cast<double>(kGiB));
   }
-  PolicySurroundings around;
+  PolicyEnvironment around;
   around.window_seconds = window_seconds;
   around.future = std::make_shared<FutureDemand>(future);
   return around;
 }
 
-std::vector<double> wishes(std::string_view spec, double window_seconds) {
+std::vector<double> recommendations(std::string_view spec, double window_seconds) {
   PolicyRun run(spec, {}, five_seconds(window_seconds));
   std::vector<double> cores;
   for (const double now : {1, 3, 2, 1, 1}) {
@@ -37,12 +37,12 @@ std::vector<double> wishes(std::string_view spec, double window_seconds) {
 
 TEST_CASE("oracle-max recommends the maximum of the coming window, without the current sample") {
   // Coming within 2 s: {3,2} {2,1} {1,1} {1}, then nothing: the last sample.
-  CHECK(wishes("oracle-max", 2) == std::vector<double>{3, 2, 1, 1, 1});
+  CHECK(recommendations("oracle-max", 2) == std::vector<double>{3, 2, 1, 1, 1});
 }
 
 TEST_CASE("oracle-2sd recommends mean and two deviations of the coming window") {
   // {3,2}: 2.5 + 2 x 0.5; {2,1}: 1.5 + 2 x 0.5; {1,1}; {1}; nothing: the last sample.
-  const auto cores = wishes("oracle-2sd", 2);
+  const auto cores = recommendations("oracle-2sd", 2);
   CHECK(cores[0] == doctest::Approx(3.5));
   CHECK(cores[1] == doctest::Approx(2.5));
   CHECK(cores[2] == doctest::Approx(1));
@@ -50,11 +50,11 @@ TEST_CASE("oracle-2sd recommends mean and two deviations of the coming window") 
 }
 
 TEST_CASE("an oracle's deviations are a parameter") {
-  CHECK(wishes("oracle-2sd:deviations=0", 2)[0] == doctest::Approx(2.5));
+  CHECK(recommendations("oracle-2sd:deviations=0", 2)[0] == doctest::Approx(2.5));
 }
 
 TEST_CASE("a coming window without a sample uses the next sample") {
-  CHECK(wishes("oracle-max", 0.5) == std::vector<double>{3, 2, 1, 1, 1});
+  CHECK(recommendations("oracle-max", 0.5) == std::vector<double>{3, 2, 1, 1, 1});
 }
 
 TEST_CASE("an oracle keeps the nearest sample even if the window has more than a past window may") {
@@ -65,7 +65,7 @@ TEST_CASE("an oracle keeps the nearest sample even if the window has more than a
     future.cpu_cores.push_back(i == 0 ? 3 : 1);
     future.memory_bytes.push_back(i == 0 ? 3e9 : 1e9);
   }
-  PolicySurroundings around;
+  PolicyEnvironment around;
   around.window_seconds = 600;
   around.future = std::make_shared<FutureDemand>(future);
   PolicyRun largest("oracle-max", {}, around);
@@ -81,7 +81,7 @@ TEST_CASE("an oracle keeps the nearest sample even if the window has more than a
 TEST_CASE("a sample that was not measured is not a demand of zero") {
   FutureDemand future{{1, 2, 3, 4}, {2.0, std::nullopt, 4.0, std::nullopt},
                       {std::nullopt, std::nullopt, 3e9, std::nullopt}};
-  PolicySurroundings around;
+  PolicyEnvironment around;
   around.window_seconds = 3;
   around.future = std::make_shared<FutureDemand>(future);
   PolicyRun mean("oracle-2sd:deviations=0", {}, around);
@@ -107,7 +107,7 @@ TEST_CASE("an oracle without a future is refused") {
 }
 
 TEST_CASE("a future out of order is refused") {
-  PolicySurroundings around;
+  PolicyEnvironment around;
   around.future = std::make_shared<FutureDemand>(FutureDemand{{2, 1}, {1, 1}, {1, 1}});
   CHECK_FALSE(make_policy("oracle-max", {}, around).has_value());
   around.future = std::make_shared<FutureDemand>(FutureDemand{{1, 2}, {1}, {1, 1}});

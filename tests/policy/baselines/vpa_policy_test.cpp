@@ -120,7 +120,7 @@ TEST_CASE("the warm-up of vpa is not a lack of memory") {
 }
 
 TEST_CASE("vpa-tuned has a half-life of an eighth of the job") {
-  PolicySurroundings around;
+  PolicyEnvironment around;
   around.job_seconds = 800;
   PolicyRun tuned("vpa-tuned", {}, around), plain("vpa", {}, around);
   for (PolicyRun* run : {&tuned, &plain}) {
@@ -132,7 +132,7 @@ TEST_CASE("vpa-tuned has a half-life of an eighth of the job") {
 }
 
 TEST_CASE("vpa-tuned uses the window if the length of the job is unknown") {
-  PolicySurroundings around;
+  PolicyEnvironment around;
   around.window_seconds = 100;
   PolicyRun run("vpa-tuned", {}, around);
   run.feed(2, 1e8, 100);
@@ -151,7 +151,7 @@ TEST_CASE("a later run starts with what vpa learned") {
 }
 
 TEST_CASE("vpa-tuned accepts what runs of another length learned") {
-  PolicySurroundings brief, longer;
+  PolicyEnvironment brief, longer;
   brief.job_seconds = 80;
   longer.job_seconds = 8000;
   PolicyRun run("vpa-tuned", {}, brief);

@@ -42,7 +42,7 @@ struct Tenants {
   MonotonicTime time() const { return MonotonicTime(std::chrono::seconds(now)); }
 
   HostBudget budget;
-  RailsConfig config;
+  SafetyConfig config;
   std::vector<Tenant> all;
   int now = 0;
 };
@@ -52,7 +52,7 @@ struct Tenants {
 // rule: S-05
 TEST_CASE("a host has four lowerings per minute, and the fifth waits") {
   HostBudget budget;
-  const RailsConfig config;
+  const SafetyConfig config;
   const auto may = [&](int second) {
     return budget.may_lower(MonotonicTime(std::chrono::seconds(second)), "a", {1, 1}, config);
   };
@@ -115,7 +115,7 @@ TEST_CASE("none of a thousand containers of one owner starves") {
 
 TEST_CASE("an owner that stops asking delays no other") {
   HostBudget budget;
-  const RailsConfig config;
+  const SafetyConfig config;
   const auto at = [](int second) { return MonotonicTime(std::chrono::seconds(second)); };
   CHECK(budget.may_lower(at(0), "a", {1, 1}, config));
   budget.lowered(at(0), "a", {1, 1});
@@ -126,7 +126,7 @@ TEST_CASE("an owner that stops asking delays no other") {
 
 TEST_CASE("the maximum number of turns is remembered, and a further one drops the oldest") {
   HostBudget budget;
-  RailsConfig config;
+  SafetyConfig config;
   config.host_lowers_per_window = 1 << 20;
   const auto serve = [&](std::uint64_t number) {
     const MonotonicTime now{std::chrono::seconds(number)};

@@ -95,7 +95,7 @@ TEST_CASE("without a forecast the limit counts, else the highest use, else nothi
 
 TEST_CASE("a container needs at most what the ancestor cgroups allow") {
   KnownContainer container = forecasting(1, 8, 0.01);
-  container.granted = {.cpu_cores = 3, .memory_bytes = 500};
+  container.ancestor_limits = {.cpu_cores = 3, .memory_bytes = 500};
   const FitDemand demand = demand_of(container, kNode);
   CHECK(demand.cpu_cores.back().value == 3);
   CHECK(demand.memory_bytes.back().value == 500);

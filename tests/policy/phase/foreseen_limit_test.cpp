@@ -7,8 +7,8 @@ using namespace cgphase;
 namespace {
 
 constexpr double kSmallRisk = 0.001;
-constexpr double kGuard = 0.95;
-constexpr double kRoom = 1.0004 / kGuard;
+constexpr double kFastPath = 0.95;
+constexpr double kRoom = 1.0004 / kFastPath;
 constexpr EarlierPeak kNothing{};
 
 void feed(ForeseenLimit& limit, double demand, int samples, const MomentPeak& moment = {}) {
@@ -16,12 +16,12 @@ void feed(ForeseenLimit& limit, double demand, int samples, const MomentPeak& mo
 }
 
 // For CPU, after a run of 100 samples with a peak of 4.
-ForeseenLimit after_one_run() { return {kSmallRisk, kGuard, false, {1, 100, 4, 0}}; }
+ForeseenLimit after_one_run() { return {kSmallRisk, kFastPath, false, {1, 100, 4, 0}}; }
 
 }  // namespace
 
 TEST_CASE("a first run has no opinion before ten samples") {
-  ForeseenLimit limit(kSmallRisk, kGuard, false, kNothing);
+  ForeseenLimit limit(kSmallRisk, kFastPath, false, kNothing);
   feed(limit, 2, 9);
   CHECK_FALSE(limit.level().has_value());
   feed(limit, 2, 1);
@@ -72,18 +72,18 @@ TEST_CASE("a moment that is usually followed by more raises the limit in advance
 }
 
 TEST_CASE("memory keeps room for twice the steepest rise per second, of this and earlier runs") {
-  ForeseenLimit own(kSmallRisk, kGuard, true, kNothing);
+  ForeseenLimit own(kSmallRisk, kFastPath, true, kNothing);
   own.add(1000, 0, {});
   own.add(1500, 1, {});
   feed(own, 100, 400);
   CHECK(own.level() == doctest::Approx(kRoom * 2 * 500));
-  ForeseenLimit earlier(kSmallRisk, kGuard, true, {1, 100, 2000, 700});
+  ForeseenLimit earlier(kSmallRisk, kFastPath, true, {1, 100, 2000, 700});
   feed(earlier, 100, 400);
   CHECK(earlier.level() == doctest::Approx(kRoom * 2 * 700));
 }
 
 TEST_CASE("a ramp of memory never reaches its limit") {
-  ForeseenLimit limit(kSmallRisk, kGuard, true, kNothing);
+  ForeseenLimit limit(kSmallRisk, kFastPath, true, kNothing);
   double demand = 1000;
   for (int i = 0; i < 20; ++i) limit.add(demand += 5, i == 0 ? 0 : 1, {});
   for (int i = 0; i < 500; ++i) {
@@ -96,7 +96,7 @@ TEST_CASE("a ramp of memory never reaches its limit") {
 TEST_CASE("a repeated jump between samples a few seconds apart stays within the limit") {
   // From 100 to 500 within four seconds at an unknown speed. With a threshold of 95 % and a
   // reaction time of 0.1 s, the fast path answers a rise of half the limit per second in time.
-  ForeseenLimit limit(kSmallRisk, kGuard, true, kNothing);
+  ForeseenLimit limit(kSmallRisk, kFastPath, true, kNothing);
   limit.add(100, 0, {});
   limit.add(500, 4, {});
   for (int i = 0; i < 400; ++i) limit.add(100, 4, {});
@@ -104,13 +104,13 @@ TEST_CASE("a repeated jump between samples a few seconds apart stays within the 
 }
 
 TEST_CASE("demand to keep ready is included, regardless of the bounds") {
-  ForeseenLimit limit(kSmallRisk, kGuard, true, kNothing);
+  ForeseenLimit limit(kSmallRisk, kFastPath, true, kNothing);
   feed(limit, 100, 400, {0, 0, 0, 0, 0, 300});
   CHECK(limit.level() == doctest::Approx(kRoom * 300));
 }
 
 TEST_CASE("a limit that was never exceeded is loosened as far as the risk allows") {
-  ForeseenLimit never(0.05, kGuard, false, kNothing), often(0.05, kGuard, false, kNothing);
+  ForeseenLimit never(0.05, kFastPath, false, kNothing), often(0.05, kFastPath, false, kNothing);
   for (int i = 0; i < 300; ++i) {
     never.add(1 + 0.1 * (i % 7), 1, {});
     often.add(i % 20 == 19 ? 1.3 * *often.level() : 1 + 0.1 * (i % 7), 1, {});

@@ -25,8 +25,8 @@ struct Run {
   explicit Run(const LearnedState& prior = {}, double risk = 0.001,
                PhasePolicy::Foresight foresight = PhasePolicy::Foresight::phase)
       : policy(prior, at_risk(risk), foresight) {}
-  static PolicySurroundings at_risk(double risk) {
-    PolicySurroundings around;
+  static PolicyEnvironment at_risk(double risk) {
+    PolicyEnvironment around;
     around.risk = risk;
     return around;
   }
@@ -47,7 +47,7 @@ struct Run {
     observation.phase.index = phase;
     return observation;
   }
-  Allocation allocation() const { return policy.allocate(eight_cores_sixteen_gib(), kHost); }
+  Recommendation allocation() const { return policy.allocate(eight_cores_sixteen_gib(), kHost); }
   double cores() const { return allocation().cpu.value().value; }
   double gib() const { return static_cast<double>(allocation().memory.value().value) / kGib; }
   LearnedPhases learned() const { return std::get<LearnedPhases>(policy.learned()); }

@@ -7,7 +7,7 @@
 #include <chrono>
 
 #include "policy/safety/limit_arithmetic.h"
-#include "tests/policy/safety/rail_world.h"
+#include "tests/policy/safety/safety_world.h"
 
 using namespace cgphase;
 using std::chrono::hours;
@@ -18,20 +18,20 @@ namespace {
 constexpr double kBucket = 1.05;  // of the histogram: at most this factor above the true quantile
 
 // A world that recommends a quota of zero and nothing else.
-struct IdleWish : RailWorld {
-  IdleWish() {
-    wish.memory.reset();
-    wish.cpu = Cores{0};
+struct IdleRecommendation : SafetyWorld {
+  IdleRecommendation() {
+    recommendation.memory.reset();
+    recommendation.cpu = Cores{0};
   }
   // Uses `cores` for `seconds` without a lowering.
   void use(double cores, int seconds, Phase phase = known(0)) {
     const Phase before = input.phase;
-    const auto wished = wish.cpu;
-    wish.cpu.reset();
+    const auto recommended = recommendation.cpu;
+    recommendation.cpu.reset();
     input.phase = phase;
     cpu_cores = cores;
     ticks(seconds);
-    wish.cpu = wished;
+    recommendation.cpu = recommended;
     input.phase = before;
   }
   // The quota after all lowerings of a container that now uses 0.2 cores.
@@ -47,71 +47,71 @@ struct IdleWish : RailWorld {
 TEST_CASE("the p99 of a phase is at most 5 % above the true one and excludes other phases") {
   PhaseUsage usage;
   for (int i = 1; i <= 1000; ++i)
-    usage.add(RailWorld::known(0), 0.004 * i, 1, MonotonicTime(seconds(i)));
-  CHECK(usage.p99_cores(RailWorld::known(0)) >= 3.96);
-  CHECK(usage.p99_cores(RailWorld::known(0)) <= 3.96 * kBucket);
-  CHECK(usage.p99_cores(RailWorld::known(1)) == 0);
+    usage.add(SafetyWorld::known(0), 0.004 * i, 1, MonotonicTime(seconds(i)));
+  CHECK(usage.p99_cores(SafetyWorld::known(0)) >= 3.96);
+  CHECK(usage.p99_cores(SafetyWorld::known(0)) <= 3.96 * kBucket);
+  CHECK(usage.p99_cores(SafetyWorld::known(1)) == 0);
 }
 
 TEST_CASE("use in an unknown phase, or tiny use, gives no floor") {
   PhaseUsage usage;
-  usage.add(RailWorld::unknown(), 3, 1, MonotonicTime(seconds(1)));
-  usage.add(RailWorld::known(1), 0.009, 1, MonotonicTime(seconds(2)));
-  CHECK(usage.p99_cores(RailWorld::unknown()) == 0);
-  CHECK(usage.p99_cores(RailWorld::known(1)) == 0);
+  usage.add(SafetyWorld::unknown(), 3, 1, MonotonicTime(seconds(1)));
+  usage.add(SafetyWorld::known(1), 0.009, 1, MonotonicTime(seconds(2)));
+  CHECK(usage.p99_cores(SafetyWorld::unknown()) == 0);
+  CHECK(usage.p99_cores(SafetyWorld::known(1)) == 0);
 }
 
 TEST_CASE("use is stored for 33 phases and no more") {
   PhaseUsage usage;
   const auto count = static_cast<int>(PhaseUsage::kPhases);
   for (int index = 0; index <= count; ++index)
-    usage.add(RailWorld::known(index), 1, 1, MonotonicTime(seconds(index)));
-  CHECK(usage.p99_cores(RailWorld::known(count - 1)) >= 1);
-  CHECK(usage.p99_cores(RailWorld::known(count)) == 0);
+    usage.add(SafetyWorld::known(index), 1, 1, MonotonicTime(seconds(index)));
+  CHECK(usage.p99_cores(SafetyWorld::known(count - 1)) >= 1);
+  CHECK(usage.p99_cores(SafetyWorld::known(count)) == 0);
 }
 
 TEST_CASE("earlier use of a phase counts less and less") {
   PhaseUsage usage;
-  for (int i = 0; i < 600; ++i) usage.add(RailWorld::known(0), 3, 1, MonotonicTime(seconds(i)));
+  for (int i = 0; i < 600; ++i) usage.add(SafetyWorld::known(0), 3, 1, MonotonicTime(seconds(i)));
   for (int i = 0; i < 600; ++i)
-    usage.add(RailWorld::known(0), 1, 1, MonotonicTime(hours(8) + seconds(i)));
-  CHECK(usage.p99_cores(RailWorld::known(0)) <= 1 * kBucket);
+    usage.add(SafetyWorld::known(0), 1, 1, MonotonicTime(hours(8) + seconds(i)));
+  CHECK(usage.p99_cores(SafetyWorld::known(0)) <= 1 * kBucket);
 }
 
 // rule: CPU-01
 TEST_CASE("CPU is not lowered below 1.15 times the p99 of use in the phase") {
-  IdleWish world;
+  IdleRecommendation world;
   world.use(1.2, 30);
   world.use(0.2, 60);  // the trial compares with these
   const double lowest = world.lowest();  // one second in twenty used more than the current use
   CHECK(lowest >= 1.15 * 1.2);
   CHECK(lowest <= 1.15 * 1.2 * kBucket + 1e-4);
-  IdleWish quiet;
+  IdleRecommendation quiet;
   CHECK(quiet.lowest() <= 1.15 * 0.2 * kBucket + 1e-4);
 }
 
 // rule: S-05
 TEST_CASE("a floor that leaves no step worth a write is reported with its value") {
-  IdleWish world;
+  IdleRecommendation world;
   world.use(3.6, 30);
   world.use(0.2, 60);
   CHECK_FALSE(world.lowers(Resource::cpu, 40));
-  CHECK(world.rails.holding(Resource::cpu) == Verdict::at_floor);
+  CHECK(world.safety.blocked_by(Resource::cpu) == Verdict::at_floor);
   const auto told = std::ranges::find(world.all, Verdict::at_floor, &Decision::verdict);
   REQUIRE(told != world.all.end());
   CHECK(told->evidence[Fact::floor].value_or(0) >= 1.15 * 3.6);
 }
 
 TEST_CASE("use of another phase, or in one second of two hundred, gives no floor") {
-  IdleWish world;
-  world.use(1.2, 30, RailWorld::known(1));
+  IdleRecommendation world;
+  world.use(1.2, 30, SafetyWorld::known(1));
   world.use(0.2, 600);
   world.use(1.2, 3);
   CHECK(world.lowest() <= 1.15 * 0.2 * kBucket + 1e-4);
 }
 
 TEST_CASE("a throttled second counts as the limit in force for the floor") {
-  IdleWish world;
+  IdleRecommendation world;
   world.use(0.2, 60);
   world.throttled_periods = 1;  // rarely, so that no raise follows
   world.use(0.2, 1);
@@ -126,7 +126,7 @@ TEST_CASE("a throttled second counts as the limit in force for the floor") {
 }
 
 TEST_CASE("seconds while a container is frozen do not lower the floor") {
-  IdleWish world;
+  IdleRecommendation world;
   world.use(1.2, 30);
   world.sample.frozen = true;
   world.use(0, 6000);
@@ -137,19 +137,19 @@ TEST_CASE("seconds while a container is frozen do not lower the floor") {
 }
 
 TEST_CASE("with few samples of the phase the floor comes from the known samples") {
-  IdleWish world;
+  IdleRecommendation world;
   world.sample.limits.cpu_max->quota = world.sample.limits.cpu_max_burst = Microseconds{200'000};
   world.original = world.sample.limits;
-  world.wish.cpu_sample_count = 1;
-  world.wish.earlier_runs = 3;
-  world.use(0.2, 30, RailWorld::known(1));
+  world.recommendation.cpu_sample_count = 1;
+  world.recommendation.earlier_runs = 3;
+  world.use(0.2, 30, SafetyWorld::known(1));
   REQUIRE(world.lowers(Resource::cpu, 1));  // the first second of phase 0
   CHECK(world.cores() <= 1.15 * 0.2 * kBucket + 1e-4);
-  IdleWish more;
+  IdleRecommendation more;
   more.sample.limits = more.original = world.original;
-  more.wish.cpu_sample_count = 1;
-  more.wish.earlier_runs = 3;
-  more.use(0.2, 30, RailWorld::known(1));
+  more.recommendation.cpu_sample_count = 1;
+  more.recommendation.earlier_runs = 3;
+  more.use(0.2, 30, SafetyWorld::known(1));
   more.use(1.2, 1);
   REQUIRE(more.lowers(Resource::cpu, 1));
   CHECK(more.cores() >= 1.15 * 1.2);

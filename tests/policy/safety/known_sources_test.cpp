@@ -4,12 +4,12 @@
 
 #include <functional>
 
-#include "tests/policy/safety/rail_world.h"
+#include "tests/policy/safety/safety_world.h"
 
 using namespace cgphase;
 
 TEST_CASE("a source that existed is missed, one that never existed is not") {
-  Sample whole = RailWorld().sample;
+  Sample whole = SafetyWorld().sample;
   whole.memory_current = whole.swap_current = Bytes{1};
   whole.limits.memory_high = MemoryLimit{};
   const std::function<void(Sample&)> stops[] = {
@@ -43,7 +43,7 @@ TEST_CASE("a source that existed is missed, one that never existed is not") {
 }
 
 TEST_CASE("a pressure file without averages is a source, and a limit of max is present") {
-  Sample whole = RailWorld().sample, totals = whole, unlimited = whole;
+  Sample whole = SafetyWorld().sample, totals = whole, unlimited = whole;
   totals.cpu_pressure = {};
   totals.cpu_pressure.some.total_usec = 0;
   unlimited.limits.cpu_max->quota.reset();

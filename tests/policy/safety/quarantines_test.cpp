@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "policy/safety/rails_memory.h"
+#include "policy/safety/safety_memory.h"
 
 using namespace cgphase;
 
@@ -66,7 +66,7 @@ TEST_CASE("a name is stored up to its maximum length") {
 }
 
 TEST_CASE("merging two memories keeps the longer quarantine and the higher floor of each name") {
-  RailsMemory earlier, now;
+  SafetyMemory earlier, now;
   earlier.quarantines.keep("job", Resource::memory, hours(24), kEarned);
   earlier.quarantines.keep("both", Resource::cpu, hours(2), kEarned);
   now.quarantines.keep("both", Resource::cpu, hours(5), kEarned);

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "tests/policy/safety/rail_world.h"
+#include "tests/policy/safety/safety_world.h"
 
 using namespace cgphase;
 using std::chrono::seconds;
@@ -16,17 +16,17 @@ using std::chrono::seconds;
 namespace {
 
 // A world in which only `resource` has just been lowered.
-RailWorld in_trial(Resource resource, const std::function<void(RailWorld&)>& before = {}) {
-  RailWorld world;
-  if (resource == Resource::cpu) world.wish.memory.reset();
-  else world.wish.cpu.reset();
+SafetyWorld in_trial(Resource resource, const std::function<void(SafetyWorld&)>& before = {}) {
+  SafetyWorld world;
+  if (resource == Resource::cpu) world.recommendation.memory.reset();
+  else world.recommendation.cpu.reset();
   if (before) before(world);
   REQUIRE(world.lowers(resource, kLong));
   return world;
 }
 
 // How the trial ended: "" while it runs, "passed", or the measure that failed.
-std::string end_of_trial(RailWorld& world) {
+std::string end_of_trial(SafetyWorld& world) {
   world.ticks(31);
   if (world.outcomes.empty()) return "";
   const Outcome& outcome = world.outcomes.front();
@@ -35,8 +35,8 @@ std::string end_of_trial(RailWorld& world) {
   return outcome.detail.substr(0, outcome.detail.find_first_of("0123456789") - 1);
 }
 
-std::string reverted_by(Resource resource, const std::function<void(RailWorld&)>& harm) {
-  RailWorld world = in_trial(resource);
+std::string reverted_by(Resource resource, const std::function<void(SafetyWorld&)>& harm) {
+  SafetyWorld world = in_trial(resource);
   const Limits lowered = world.sample.limits;
   harm(world);
   const std::string end = end_of_trial(world);
@@ -47,27 +47,27 @@ std::string reverted_by(Resource resource, const std::function<void(RailWorld&)>
 }  // namespace
 
 TEST_CASE("CPU pressure reverts a trial of the CPU, but not one of memory") {
-  const auto busy = [](RailWorld& world) { world.set_pressure(0.11, 0, 0); };
+  const auto busy = [](SafetyWorld& world) { world.set_pressure(0.11, 0, 0); };
   CHECK(reverted_by(Resource::cpu, busy) == "cpu stall");
   CHECK(reverted_by(Resource::memory, busy) == "passed");
-  CHECK(reverted_by(Resource::cpu, [](RailWorld& world) { world.set_pressure(0.10, 0, 0); }) ==
+  CHECK(reverted_by(Resource::cpu, [](SafetyWorld& world) { world.set_pressure(0.10, 0, 0); }) ==
         "passed");
 }
 
 TEST_CASE("memory pressure reverts a trial") {
-  CHECK(reverted_by(Resource::memory, [](RailWorld& world) {
+  CHECK(reverted_by(Resource::memory, [](SafetyWorld& world) {
           world.set_pressure(0, 0.011, 0);
         }) == "memory stall");
 }
 
 TEST_CASE("I/O pressure reverts a trial") {
-  CHECK(reverted_by(Resource::memory, [](RailWorld& world) {
+  CHECK(reverted_by(Resource::memory, [](SafetyWorld& world) {
           world.set_pressure(0, 0, 0.011);
         }) == "io stall");
 }
 
 TEST_CASE("pressure is computed from the kernel's totals if they exist") {
-  RailWorld world = in_trial(Resource::memory, [](RailWorld& fresh) {
+  SafetyWorld world = in_trial(Resource::memory, [](SafetyWorld& fresh) {
     fresh.sample.memory_pressure.some.total_usec = 0;
   });
   for (int i = 0; i < 31; ++i) {
@@ -83,13 +83,13 @@ TEST_CASE("totals that grow only in every second tick are not an intermittent st
   // A limit of 1 % of the time. `tells`: whether the trial begins with a tick whose totals grew.
   const auto end = [](std::uint64_t usec, bool tells) {
     bool tick_tells = tells;
-    const auto pass = [&](RailWorld& world, std::uint64_t growth) {
+    const auto pass = [&](SafetyWorld& world, std::uint64_t growth) {
       if (tick_tells) *world.sample.memory_pressure.some.total_usec += growth;
       tick_tells = !tick_tells;
       world.tick();
     };
-    RailWorld world;
-    world.wish.cpu.reset();
+    SafetyWorld world;
+    world.recommendation.cpu.reset();
     world.sample.memory_pressure.some.total_usec = 0;
     REQUIRE(world.lowers(Resource::memory, kLong));
     for (int i = 0; i < 31; ++i) pass(world, usec);
@@ -104,14 +104,14 @@ TEST_CASE("totals that grow only in every second tick are not an intermittent st
 }
 
 TEST_CASE("refaults and major faults revert a trial") {
-  CHECK(reverted_by(Resource::memory, [](RailWorld& world) { world.refaults = 11; }) ==
+  CHECK(reverted_by(Resource::memory, [](SafetyWorld& world) { world.refaults = 11; }) ==
         "refaults");
-  CHECK(reverted_by(Resource::memory, [](RailWorld& world) { world.major_faults = 11; }) ==
+  CHECK(reverted_by(Resource::memory, [](SafetyWorld& world) { world.major_faults = 11; }) ==
         "major faults");
 }
 
 TEST_CASE("throttling reverts a trial before it ends") {
-  RailWorld world = in_trial(Resource::cpu);
+  SafetyWorld world = in_trial(Resource::cpu);
   world.throttled_usec = 30'000;  // 3 %
   world.ticks(5);
   REQUIRE_FALSE(world.outcomes.empty());
@@ -124,8 +124,8 @@ namespace {
 // How a trial of `resource` ends if `harm` occurs, in a phase that uses `usual` cores, and `quiet`
 // cores in each tenth tick.
 std::string end_of_progress(Resource resource, double usual, double quiet,
-                            const std::function<void(RailWorld&)>& harm) {
-  RailWorld world;
+                            const std::function<void(SafetyWorld&)>& harm) {
+  SafetyWorld world;
   world.input.mode = Mode::advise;
   for (int i = 0; i < kLong; ++i) {
     world.cpu_cores = i % 10 == 0 ? quiet : usual;
@@ -133,22 +133,22 @@ std::string end_of_progress(Resource resource, double usual, double quiet,
   }
   world.input.mode = Mode::enforce;
   world.cpu_cores = usual;
-  if (resource == Resource::cpu) world.wish.memory.reset();
-  else world.wish.cpu.reset();
+  if (resource == Resource::cpu) world.recommendation.memory.reset();
+  else world.recommendation.cpu.reset();
   REQUIRE(world.lowers(resource, 1));
   harm(world);
   return end_of_trial(world);
 }
 
-std::function<void(RailWorld&)> progress_of(double cores) {
-  return [cores](RailWorld& world) { world.cpu_cores = cores; };
+std::function<void(SafetyWorld&)> progress_of(double cores) {
+  return [cores](SafetyWorld& world) { world.cpu_cores = cores; };
 }
 
 }  // namespace
 
 TEST_CASE("falling CPU progress while tasks are delayed reverts") {
   const auto held_back = [](double cores) {
-    return [cores](RailWorld& world) {
+    return [cores](SafetyWorld& world) {
       world.cpu_cores = cores;
       world.throttled_usec = 1000;
     };
@@ -167,14 +167,14 @@ TEST_CASE("CPU progress below the quiet times of the phase reverts without other
 
 TEST_CASE("a failed trial reports the CPU time that it was compared with") {
   const auto told = [](std::uint64_t throttled_usec) {
-    RailWorld world;
+    SafetyWorld world;
     world.input.mode = Mode::advise;
     for (int i = 0; i < kLong; ++i) {
       world.cpu_cores = i % 10 == 0 ? 0.5 : 0.8;
       world.tick();
     }
     world.input.mode = Mode::enforce;
-    world.wish.memory.reset();
+    world.recommendation.memory.reset();
     world.cpu_cores = 0.8;
     REQUIRE(world.lowers(Resource::cpu, 1));
     world.throttled_usec = throttled_usec;
@@ -195,7 +195,7 @@ TEST_CASE("an ordinary quiet time of a bursty phase is no harm, nor is an idle c
 // rule: S-06
 TEST_CASE("GPU utilisation that falls by more than five points in a trial reverts it") {
   const auto falls_to = [](Resource resource, std::optional<double> ratio) {
-    RailWorld world = in_trial(resource, [](RailWorld& fresh) {
+    SafetyWorld world = in_trial(resource, [](SafetyWorld& fresh) {
       fresh.sample.gpu.utilisation_ratio = 0.8;
     });
     world.sample.gpu.utilisation_ratio = ratio;
@@ -209,9 +209,9 @@ TEST_CASE("GPU utilisation that falls by more than five points in a trial revert
 }
 
 TEST_CASE("a trial lasts at least until its minimum number of samples") {
-  RailWorld world;
+  SafetyWorld world;
   world.interval = seconds(60);
-  world.wish.memory.reset();
+  world.recommendation.memory.reset();
   REQUIRE(world.lowers(Resource::cpu, kLong));
   world.ticks(2);
   CHECK(world.outcomes.empty());
@@ -222,7 +222,7 @@ TEST_CASE("a trial lasts at least until its minimum number of samples") {
 
 TEST_CASE("a max event and an oom event in a trial revert it at once") {
   for (const bool oom : {false, true}) {
-    RailWorld world = in_trial(Resource::memory);
+    SafetyWorld world = in_trial(Resource::memory);
     *(oom ? world.sample.memory_events.oom_kill : world.sample.memory_events.max) += 1;
     world.tick();
     REQUIRE_FALSE(world.outcomes.empty());
@@ -233,21 +233,21 @@ TEST_CASE("a max event and an oom event in a trial revert it at once") {
 
 TEST_CASE("a trial is compared with earlier times of the same phase only") {
   // Phase 1 always refaults, phase 0 never does.
-  const auto both = [](RailWorld& world) {
+  const auto both = [](SafetyWorld& world) {
     world.input.mode = Mode::advise;
     for (const int phase : {0, 1}) {
-      world.input.phase = RailWorld::known(phase);
+      world.input.phase = SafetyWorld::known(phase);
       world.refaults = phase == 0 ? 0 : 100;
       world.ticks(30);
     }
     world.input.mode = Mode::enforce;
   };
-  RailWorld same = in_trial(Resource::memory, both);
+  SafetyWorld same = in_trial(Resource::memory, both);
   CHECK(same.input.phase.index == 1);
   CHECK(end_of_trial(same) == "passed");
-  RailWorld other = in_trial(Resource::memory, [&](RailWorld& world) {
+  SafetyWorld other = in_trial(Resource::memory, [&](SafetyWorld& world) {
     both(world);
-    world.input.phase = RailWorld::known(0);
+    world.input.phase = SafetyWorld::known(0);
     world.refaults = 0;
   });
   other.refaults = 100;  // as in phase 1: not normal in phase 0
@@ -256,7 +256,7 @@ TEST_CASE("a trial is compared with earlier times of the same phase only") {
 
 TEST_CASE("the cooldown after a measured failure is two minutes for memory, ten for the quota") {
   for (const auto& [resource, minutes] : {std::pair(Resource::memory, 2), {Resource::cpu, 10}}) {
-    RailWorld world = in_trial(resource);
+    SafetyWorld world = in_trial(resource);
     resource == Resource::cpu ? world.set_pressure(0.11, 0, 0) : world.set_pressure(0, 0.02, 0);
     while (world.outcomes.empty()) world.tick();
     REQUIRE(world.outcomes.front().kind == OutcomeKind::trial_reverted);
@@ -268,9 +268,9 @@ TEST_CASE("the cooldown after a measured failure is two minutes for memory, ten 
 
 TEST_CASE("the cooldown is 5 min after an event, 10 and 20 after failed trials, then a "
           "quarantine") {
-  RailWorld world;
-  world.wish.cpu.reset();
-  world.wish.earlier_runs = 3;  // one step reaches the recommendation
+  SafetyWorld world;
+  world.recommendation.cpu.reset();
+  world.recommendation.earlier_runs = 3;  // one step reaches the recommendation
   while (world.outcomes.empty()) world.tick();
   REQUIRE(world.outcomes.front().kind == OutcomeKind::trial_passed);
   *world.sample.memory_events.max += 1;  // in no trial
@@ -278,12 +278,12 @@ TEST_CASE("the cooldown is 5 min after an event, 10 and 20 after failed trials, 
   for (const int minutes : {5, 10, 20}) {
     CAPTURE(minutes);
     CHECK_FALSE(world.lowers(Resource::memory, minutes * 60 - 1));
-    CHECK(world.rails.holding(Resource::memory) == Verdict::cool_down);
+    CHECK(world.safety.blocked_by(Resource::memory) == Verdict::cool_down);
     REQUIRE(world.lowers(Resource::memory, 2));
     *world.sample.memory_events.max += 1;
     world.tick();
     CHECK(world.outcomes.back().kind == OutcomeKind::trial_reverted);
   }
   CHECK_FALSE(world.lowers(Resource::memory, 3000));
-  CHECK(world.rails.holding(Resource::memory) == Verdict::quarantined);
+  CHECK(world.safety.blocked_by(Resource::memory) == Verdict::quarantined);
 }

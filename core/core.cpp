@@ -1,0 +1,591 @@
+#include "core/core.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "cgroupfs/knob_file.h"
+#include "policy/budget/saving.h"
+#include "policy/ceiling.h"
+#include "policy/safety/limit_arithmetic.h"
+
+namespace cgphase {
+namespace {
+
+// Interval at which the peaks of managed runs are saved.
+constexpr std::chrono::seconds kRunSaveInterval{60};
+
+// Share of the reclaimable cache that is dropped per interval (docs/safety.md).
+constexpr double kReclaimRatio = 0.01;
+constexpr std::chrono::seconds kReclaimInterval{6};
+constexpr double kReclaimPressureRatio = 0.001;
+
+double seconds(std::chrono::nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+// Replaces the knobs of `limits` that `found` has.
+void merge(const Limits& found, Limits& limits) {
+  const auto replace = [](const auto& by, auto& value) { value = by ? by : value; };
+  replace(found.cpu_max, limits.cpu_max);
+  replace(found.cpu_max_burst, limits.cpu_max_burst);
+  replace(found.memory_max, limits.memory_max);
+  replace(found.memory_high, limits.memory_high);
+}
+
+// Memory and io pressure are both quiet. Without PSI there is no reason to refuse, and the safety
+// rules have already checked its substitutes.
+bool quiet(const Sample& sample) {
+  const auto calm = [](const PressureLine& line) {
+    return line.avg10_ratio.value_or(0) < kReclaimPressureRatio &&
+           line.avg60_ratio.value_or(0) < kReclaimPressureRatio;
+  };
+  return calm(sample.memory_pressure.some) && calm(sample.io_pressure.some);
+}
+
+// Sorts "/a", "/a/b", "/a-b": a cgroup comes directly before its descendants.
+bool comes_before(const CgroupPath& one, const CgroupPath& other) {
+  const auto rank = [](char c) { return c == '/' ? 0 : int{static_cast<unsigned char>(c)}; };
+  return std::ranges::lexicographical_compare(one, other, {}, rank, rank);
+}
+
+bool lies_in(const CgroupPath& path, const CgroupPath& other) {
+  return !other.empty() && path.size() > other.size() && path.starts_with(other) &&
+         path[other.size()] == '/';
+}
+
+}  // namespace
+
+const std::string& image_of(const ContainerInfo& info) {
+  return info.image.empty() ? info.name : info.image;
+}
+
+struct Core::Container {
+  ContainerView view;
+  ExternalFacts facts;
+  std::optional<FeatureExtractor> extractor;
+  std::optional<PhaseTracker> tracker;
+  std::unique_ptr<Policy> policy;
+  SafetyRules safety;
+  std::array<std::optional<MonotonicTime>, 2> quarantined_until;  // as last stored
+  bool sent_quarantines = false;
+  bool seen = false;  // view.sample is valid; it is the previous sample until the current one is
+                      // processed
+  MonotonicTime previous_time;
+  // The lowest CPU limit since the previous sample. A throttled container ran against it, even if
+  // it was written after that sample and raised again before the next.
+  std::optional<double> lowest_cpu_cores;
+  std::map<int, double> pinned_samples;  // by phase index, since the pin; -1: no phase
+  double resumed_bytes = 0;  // peak of the run before its first sample
+  const Container* around = nullptr;  // the innermost container around it
+  AncestorLimits ancestor_limits;                    // by the ancestor cgroups
+
+  // Whether an enclosing container had such a limit before cgphase changed anything.
+  bool limited_around(auto limit) const {
+    for (const Container* one = around; one != nullptr; one = one->around)
+      if (std::invoke(limit, one->view.original)) return true;
+    return false;
+  }
+
+  // Uses this engine for phases from the next sample on.
+  void follow(const std::shared_ptr<const PhaseEngine>& engine) {
+    extractor.reset();
+    tracker.reset();
+    if (!engine) return;
+    extractor.emplace(engine->model().schema, engine->model().step_seconds);
+    tracker.emplace(engine);
+  }
+
+  void in_force(const Limits& limits) {
+    merge(limits, view.in_force);
+    const auto cores = limits.cpu_cores();
+    if (cores) lowest_cpu_cores = std::min(cores->value, lowest_cpu_cores.value_or(cores->value));
+  }
+
+  Container(const std::shared_ptr<const SafetyConfig>& config, CgroupId id) : safety(config, id) {}
+};
+
+Core::Core(const CoreConfig& config, std::shared_ptr<const PhaseEngine> engine)
+    : config_(config), safety_(std::make_shared<const SafetyConfig>(config.safety)),
+      engine_(std::move(engine)), next_decision_id_(config.first_decision_id) {}
+Core::Core(Core&&) noexcept = default;
+Core& Core::operator=(Core&&) noexcept = default;
+Core::~Core() = default;
+
+Result<Core> Core::create(const CoreConfig& config,
+                                  std::shared_ptr<const PhaseEngine> engine) {
+  const Result<PolicySpec> spec = parse_policy_spec(config.policy);
+  if (!spec) return std::unexpected(spec.error());
+  Core core(config, std::move(engine));
+  core.policy_ = *spec;
+  const auto trial = make_policy(*spec, {}, core.environment());
+  if (!trial) return std::unexpected(trial.error());
+  return core;
+}
+
+PolicyEnvironment Core::environment() const {
+  const double step_seconds = engine_ ? engine_->model().step_seconds : seconds(config_.interval);
+  PolicyEnvironment around;
+  around.cpu_horizon_seconds = kReactionSteps * step_seconds;
+  around.memory_horizon_seconds = seconds(kMemoryHorizon);
+  around.risk = config_.risk;
+  around.guard_threshold = config_.safety.at_risk_ratio;
+  around.cpu_risk_factor = config_.cpu_risk_factor;
+  return around;
+}
+
+std::unique_ptr<Core::Container> Core::make_container(const ContainerInfo& info) const {
+  auto container = std::make_unique<Container>(safety_, info.id);
+  container->view.info = info;
+  const auto initial = initial_states_.find(info.id);
+  LearnedState prior;
+  if (initial != initial_states_.end()) {
+    container->view.mode = initial->second.mode;
+    container->facts = initial->second.facts;
+    container->view.original = initial->second.original;
+    prior = initial->second.prior;
+  }
+  set_policy(*container, prior);
+  container->follow(engine_);
+  return container;
+}
+
+void Core::set_policy(Container& container, const LearnedState& prior) const {
+  container.policy = make_policy(policy_, prior, environment()).value();
+  const double peak =
+      std::max(container.resumed_bytes, container.view.highest_memory_bytes.value_or(0));
+  if (peak > 0) container.policy->resume(peak);
+}
+
+// The run may have begun before this daemon. Its peak is what an earlier daemon saved, else
+// memory.peak, which includes cache.
+void Core::begin_run(Container& container, const Sample& first, MonotonicTime now) const {
+  const Limits leased = std::exchange(container.view.original, first.limits);
+  merge(leased, container.view.original);
+  container.view.phase_since = now;
+  const ContainerInfo& info = container.view.info;
+  const auto saved = safety_memory_.runs.peak_bytes(info.id, info.name);
+  container.resumed_bytes =
+      saved.value_or(static_cast<double>(first.memory_peak.value_or(Bytes{}).value));
+  if (container.resumed_bytes > 0) container.policy->resume(container.resumed_bytes);
+}
+
+// Saves the peaks of managed runs for the next daemon.
+void Core::save_runs(MonotonicTime now) {
+  if (now < next_run_save_) return;
+  next_run_save_ = now + kRunSaveInterval;
+  safety_memory_.runs.retain([this](CgroupId id) { return containers_.contains(id); });
+  for (const auto& [id, container] : containers_) {
+    const ContainerView& view = container->view;
+    if (view.mode == Mode::observe || !view.highest_memory_bytes) continue;
+    const auto saved = safety_memory_.runs.peak_bytes(id, view.info.name);
+    safety_memory_.runs.keep(id, view.info.name,
+                            std::max(*view.highest_memory_bytes, saved.value_or(0)));
+  }
+  if (safety_memory_.runs.take_news()) safety_news_ = true;
+}
+
+void Core::set_engine(std::shared_ptr<const PhaseEngine> engine) {
+  engine_ = std::move(engine);
+  for (auto& [id, container] : containers_) {
+    ContainerView& view = container->view;
+    view.phase = {};
+    view.phase_since = container->previous_time;
+    view.seconds_in_phase.clear();
+    container->follow(engine_);
+    set_policy(*container, {});
+    container->pinned_samples.clear();
+    container->safety.forget_phases();
+  }
+}
+
+void Core::admit(CgroupId id, InitialState initial) {
+  const auto found = containers_.find(id);
+  if (found == containers_.end()) {
+    initial_states_[id] = std::move(initial);
+    return;
+  }
+  found->second->view.mode = initial.mode;
+  if (!is_empty(initial.prior))
+    set_policy(*found->second, initial.prior);
+}
+
+void Core::set_mode(CgroupId id, Mode mode) {
+  if (const auto found = containers_.find(id); found != containers_.end())
+    found->second->view.mode = mode;
+}
+
+void Core::set_pin(CgroupId id, const Pin& pin) {
+  const auto found = containers_.find(id);
+  if (found == containers_.end()) return;
+  found->second->view.pin = pin;
+  if (!pin.any()) found->second->pinned_samples.clear();
+}
+
+void Core::find_nested() {
+  std::vector<Container*> by_path;
+  by_path.reserve(containers_.size());
+  for (const auto& [id, container] : containers_) by_path.push_back(container.get());
+  std::ranges::stable_sort(by_path, comes_before, [](const Container* container) -> auto& {
+    return container->view.info.path;
+  });
+  std::vector<const Container*> open;  // each contains the next
+  for (Container* container : by_path) {
+    while (!open.empty() && !lies_in(container->view.info.path, open.back()->view.info.path))
+      open.pop_back();
+    container->around = open.empty() ? nullptr : open.back();
+    container->view.inside = container->around != nullptr;
+    open.push_back(container);
+  }
+}
+
+TickOutput Core::step(const TickInput& input) {
+  TickOutput output;
+  for (const FinishedWrite& write : input.writes) finish(write, input.now, output);
+  for (const FastRaise& raise : input.fast_raises)
+    raised(raise.container, raise.resource, raise.reason, raise.before, raise.after, raise.time,
+           AppliedChange::Origin::fast_path, output);
+  for (const RestoredLimits& restored : input.restored) put_back(restored, input.now, output);
+  if (input.other_manager) other_manager_ = *input.other_manager;
+  for (const auto& [id, facts] : input.facts)
+    if (const auto found = containers_.find(id); found != containers_.end())
+      found->second->facts = facts;
+  if (input.sample != nullptr) step_sample(input, output);
+  drain_outcomes(input, output);
+  return output;
+}
+
+void Core::step_sample(const TickInput& input, TickOutput& output) {
+  const NodeSample& tick = *input.sample;
+  observe_writes(input);
+  if (safety_memory_.follow_clock(tick.wall_time)) safety_news_ = true;
+  for (const CgroupId& id : tick.vanished) {
+    const auto found = containers_.find(id);
+    if (found == containers_.end()) continue;
+    found->second->safety.vanished(tick.time);
+    for (Outcome& outcome : found->second->safety.take_outcomes())
+      outcomes_.push_back(std::move(outcome));
+    remember(*found->second, tick);
+    totals_.saved_core_seconds += found->second->view.saved_core_seconds;
+    totals_.saved_byte_seconds += found->second->view.saved_byte_seconds;
+    foreign_writes_.forget(id);
+    containers_.erase(found);
+    std::erase_if(pending_, [&](const auto& entry) { return entry.second.container == id; });
+  }
+  for (const ContainerInfo& info : tick.appeared) {
+    containers_[info.id] = make_container(info);
+    initial_states_.erase(info.id);
+  }
+  if (!tick.vanished.empty() || !tick.appeared.empty()) find_nested();
+  for (const auto& [id, ancestor_limits] : tick.ancestor_limits)
+    if (const auto found = containers_.find(id); found != containers_.end())
+      found->second->ancestor_limits = ancestor_limits;
+  // Both ascend, and most containers have a sample, so the search is rarely needed.
+  auto at = containers_.begin();
+  for (const Sample& sample : tick.containers) {
+    if (at == containers_.end() || at->first != sample.id) at = containers_.find(sample.id);
+    CHECK_INVARIANT(at != containers_.end());  // the sampler reports a container before its first
+                                               // sample
+    step_container(*at->second, sample, tick, output.decisions);
+    ++at;
+  }
+  save_runs(tick.time);
+  for (const Decision& decision : output.decisions) {
+    if (decision.verdict == Verdict::allowed) pending_[decision.decision_id] = decision;
+    else if (std::string writer = writer_of(decision); !writer.empty())
+      output.writers[decision.decision_id] = std::move(writer);
+  }
+  reclaim_cache(tick.time, output);
+  totals_.ticks += 1;
+}
+
+void Core::observe_writes(const TickInput& input) {
+  if (input.limit_writes.empty() && !foreign_writes_.waits()) return;
+  std::vector<ForeignWrites::Reading> readings;
+  for (const Sample& sample : input.sample->containers)
+    if (const ContainerView* view = find(sample.id))
+      readings.push_back({sample.id, &view->sample.limits, &sample.limits});
+  foreign_writes_.observe(input.limit_writes, readings, input.sample->time);
+}
+
+// Who wrote the limit that blocks this decision. A write from before the block can have begun does
+// not count.
+std::string Core::writer_of(const Decision& decision) const {
+  constexpr std::array kBlockedByWrite = {Verdict::standing_down, Verdict::silently_reverted,
+                                          Verdict::rival};
+  if (std::ranges::find(kBlockedByWrite, decision.verdict) == kBlockedByWrite.end()) return {};
+  const auto longest = std::max<std::chrono::nanoseconds>(config_.safety.stand_down,
+                                                          config_.safety.rival_pause);
+  return foreign_writes_.writer(decision.container, decision.old_limits, decision.time - longest);
+}
+
+// memory.reclaim leaves no state behind, so it is a safe way to drop a little cache at a time
+// (docs/safety.md).
+void Core::reclaim_cache(MonotonicTime now, TickOutput& output) {
+  if (now < next_reclaim_) return;
+  next_reclaim_ = now + kReclaimInterval;
+  for (const auto& [id, container] : containers_) {
+    const ContainerView& view = container->view;
+    if (view.mode != Mode::enforce || view.memory_blocked_by != Verdict::cache_in_way) continue;
+    const Counter inactive = view.sample.memory.inactive_file_bytes;
+    const auto bytes = static_cast<std::uint64_t>(
+        static_cast<double>(inactive.value_or(0)) * kReclaimRatio) / kPageBytes * kPageBytes;
+    if (bytes > 0 && quiet(view.sample)) output.reclaims.push_back({id, Bytes{bytes}});
+  }
+}
+
+namespace {
+
+// Updates the phase. It changes only when a model step is complete or after a gap.
+void update_phase(ContainerView& view, std::optional<FeatureExtractor>& extractor,
+                  std::optional<PhaseTracker>& tracker, const Sample& sample,
+                  const NodeSample& tick, bool gap) {
+  if (!extractor) return;
+  const FeatureExtractor::Step step =
+      extractor->add(sample, sample.read_time.value_or(tick.time), view.original, tick.host);
+  Phase phase = view.phase;
+  if (gap || step.gap) {
+    tracker->reset();
+    phase = Phase{};
+  }
+  if (step.vector) phase = tracker->step(*step.vector);
+  const bool same = phase.state == view.phase.state && phase.index == view.phase.index;
+  if (!same) view.phase_since = tick.time;
+  view.phase = phase;
+}
+
+// Counters are read slightly before or after their time. No container can use more than the host
+// has.
+double most_cores(const HostCapacity& host) {
+  return host.cpu_cores > 0 ? host.cpu_cores : std::numeric_limits<double>::infinity();
+}
+
+// `interval_seconds` is 0 for the first sample and after a gap: CPU use is then unknown.
+Observation observe(const Sample& sample, const Sample& previous,
+                    std::optional<double> lowest_cpu_cores, double interval_seconds,
+                    const NodeSample& tick, const Phase& phase) {
+  Observation observation{.time = tick.time, .interval_seconds = interval_seconds, .phase = phase};
+  if (const auto need = memory_need(sample))
+    observation.memory_need_bytes = static_cast<double>(need->value);
+  if (interval_seconds <= 0) return observation;
+  if (const Counter used = growth(sample.cpu.usage_usec, previous.cpu.usage_usec))
+    observation.cpu_cores =
+        std::min(static_cast<double>(*used) / 1e6 / interval_seconds, most_cores(tick.host));
+  observation.cpu_censored =
+      growth(sample.cpu.nr_throttled, previous.cpu.nr_throttled).value_or(0) > 0;
+  observation.cpu_limit_cores = lowest_cpu_cores;
+  return observation;
+}
+
+void keep_highest(std::optional<double>& highest, std::optional<double> value) {
+  if (value) highest = std::max(*value, highest.value_or(*value));
+}
+
+// A limit that somebody raised above the original does not reduce the savings. If containers are
+// nested, the outer one's limit is what the host grants.
+void account(ContainerView& view, const Sample& sample, double interval_seconds) {
+  view.seconds_in_phase[view.phase.known() ? view.phase.index : -1] += interval_seconds;
+  const Counter stalled = sample.memory_pressure.some.total_usec;
+  if (stalled && !view.memory_delay_usec) view.memory_delay_usec = 0;
+  if (!is_original(sample.limits, view.original, Resource::memory))
+    if (const auto delay = growth(stalled, view.sample.memory_pressure.some.total_usec))
+      *view.memory_delay_usec += *delay;
+  const Saving saved = saving(view.original, sample.limits, view.ancestor_limits);
+  if (!view.cpu_limit_around) view.saved_core_seconds += saved.cpu_cores * interval_seconds;
+  if (!view.memory_limit_around)
+    view.saved_byte_seconds += static_cast<double>(saved.memory_bytes) * interval_seconds;
+}
+
+}  // namespace
+
+void Core::remember(Container& container, const NodeSample& tick) {
+  if (const auto oom = container.safety.take_oom()) {
+    safety_memory_.ooms.remember(image_of(container.view.info), *oom, tick.wall_time);
+    safety_news_ = true;
+  }
+  for (const Resource resource : {Resource::cpu, Resource::memory}) {
+    const auto until = container.safety.quarantined_until(resource);
+    auto& kept = container.quarantined_until[static_cast<std::size_t>(resource)];
+    if (until == kept) continue;
+    kept = until;
+    if (!until || *until <= tick.time) continue;
+    safety_memory_.quarantines.keep(container.view.info.name, resource, *until - tick.time,
+                                   tick.wall_time);
+    safety_news_ = true;
+  }
+}
+
+void Core::step_container(Container& container, const Sample& sample, const NodeSample& tick,
+                              std::vector<Decision>& decisions) {
+  ContainerView& view = container.view;
+  const bool first = !std::exchange(container.seen, true);
+  const MonotonicTime read = sample.read_time.value_or(tick.time);
+  const auto elapsed = read - container.previous_time;
+  const bool gap = !first && (elapsed <= elapsed.zero() ||
+                              elapsed > kGapIntervals * config_.interval);
+  const double interval_seconds = first || gap ? 0 : seconds(elapsed);
+  if (first) begin_run(container, sample, tick.time);
+  update_phase(view, container.extractor, container.tracker, sample, tick, gap);
+  view.memory_need = memory_need(sample);
+  const Observation observation =
+      observe(sample, view.sample, container.lowest_cpu_cores, interval_seconds, tick,
+              view.phase);
+  view.cpu_cores = observation.cpu_cores;
+  keep_highest(view.highest_cpu_cores, observation.cpu_cores);
+  keep_highest(view.highest_memory_bytes, observation.memory_need_bytes);
+  container.policy->observe(observation);
+  view.cpu_limit_around = container.limited_around(&Limits::cpu_cores);
+  view.memory_limit_around = container.limited_around(&Limits::memory_bytes);
+  HostCapacity room = tick.host;
+  room.ancestor_limits = container.ancestor_limits;
+  view.ancestor_limits = within_host(room);
+  account(view, sample, interval_seconds);
+  view.recommendation = container.policy->allocate(view.original, room);
+  if (view.pin.any()) {
+    const bool measured = observation.cpu_cores && observation.memory_need_bytes;
+    double& samples = container.pinned_samples[view.phase.known() ? view.phase.index : -1];
+    if (measured) samples += 1;
+    view.recommendation =
+        view.recommendation.pinned(view.pin, samples, view.highest_memory_bytes.value_or(0));
+  }
+  SafetyInput input{
+      .time = tick.time, .interval_seconds = interval_seconds, .sample = &sample,
+      .previous = first ? nullptr : &view.sample, .gap = gap, .phase = view.phase,
+      .owner = view.info.owner,
+      .mode = view.mode, .hands_off = other_manager_ || !view.info.hands_off.empty(),
+      .manage_unlimited = config_.manage_unlimited,
+      .larger_margin = container.facts.larger_margin, .gpu = container.facts.gpu,
+      .gpu_ruled_out = container.facts.gpu_ruled_out,
+      .original = view.original, .host = room,
+      .model_step_seconds = engine_ ? engine_->model().step_seconds : seconds(config_.interval),
+      .sampling_seconds = seconds(config_.interval),
+      // In observe mode nothing uses the floor.
+      .oom_floor_bytes = view.mode == Mode::observe
+          ? 0 : safety_memory_.ooms.floor_bytes(image_of(view.info), tick.wall_time),
+      .reload = sample.limits_reset};
+  if (!std::exchange(container.sent_quarantines, true))
+    for (const Resource resource : {Resource::cpu, Resource::memory})
+      input.quarantine_left[static_cast<std::size_t>(resource)] =
+          safety_memory_.quarantines.left(view.info.name, resource, tick.wall_time);
+  for (Decision& decision :
+       container.safety.step(input, view.recommendation, budget_, next_decision_id_))
+    decisions.push_back(std::move(decision));
+  remember(container, tick);
+  view.original = container.safety.original();
+  view.cpu_blocked_by = container.safety.blocked_by(Resource::cpu);
+  view.memory_blocked_by = container.safety.blocked_by(Resource::memory);
+  view.wants_gpu_look = container.safety.wants_gpu_look();
+  view.sample = sample;
+  container.previous_time = read;
+  container.lowest_cpu_cores.reset();
+  if (!container.safety.predates_write(tick.time)) container.in_force(sample.limits);
+}
+
+void Core::finish(const FinishedWrite& write, MonotonicTime now, TickOutput& output) {
+  const auto found = pending_.find(write.decision_id);
+  const bool known = found != pending_.end();  // else its container was removed meanwhile
+  const bool raise = known && found->second.direction == Direction::raise;
+  if (write.end == WriteEnd::failed) totals_.writes_failed += 1;
+  if (write.end == WriteEnd::done) ++(raise ? totals_.writes_up : totals_.writes_down);
+  if (!known) return;
+  const Decision decision = std::move(found->second);
+  pending_.erase(found);
+  const auto container = containers_.find(decision.container);
+  if (container == containers_.end()) return;
+  if (write.end == WriteEnd::done)
+    output.applied.push_back({AppliedChange::Origin::decision, decision, write.in_force});
+  container->second->in_force(write.in_force);
+  container->second->safety.written(decision, write.end, write.in_force, now);
+}
+
+void Core::take_earlier(const SafetyMemory& earlier, WallTime now) {
+  safety_memory_.add(earlier, now);
+  safety_news_ = true;
+  for (auto& [id, container] : containers_) container->sent_quarantines = false;
+}
+
+void Core::raised(CgroupId id, Resource resource, Reason reason, const Limits& before,
+                      const Limits& after, MonotonicTime time, AppliedChange::Origin origin,
+                      TickOutput& output) {
+  const auto found = containers_.find(id);
+  if (found == containers_.end()) return;
+  const ContainerView& view = found->second->view;
+  Decision decision{.decision_id = next_decision_id_++, .time = time, .container = id,
+                    .resource = resource, .direction = Direction::raise,
+                    .old_limits = view.in_force, .new_limits = view.in_force, .reason = reason,
+                    .phase = view.phase, .evidence = evidence_of(view.sample)};
+  merge(after, decision.new_limits);
+  // Use is a value of the last sample, like the evidence.
+  decision.usage = resource == Resource::cpu
+                       ? view.cpu_cores.value_or(0)
+                       : static_cast<double>(view.memory_need.value_or(Bytes{}).value);
+  found->second->in_force(decision.new_limits);
+  found->second->safety.written(decision, WriteEnd::done, decision.new_limits, time);
+  merge(before, decision.old_limits);
+  totals_.writes_up += 1;
+  Limits in_force = decision.new_limits;
+  output.applied.push_back({origin, std::move(decision), std::move(in_force)});
+}
+
+// One resource after the other, so that each decision says what was in force before.
+void Core::put_back(const RestoredLimits& restored, MonotonicTime now, TickOutput& output) {
+  const ContainerView* view = find(restored.container);
+  if (view == nullptr) return;
+  const auto left = [&](Knob knob) {
+    return std::ranges::find(restored.left, knob) != restored.left.end();
+  };
+  for (const Resource resource : {Resource::cpu, Resource::memory}) {
+    if (is_original(view->in_force, view->original, resource)) continue;
+    if (left(resource == Resource::cpu ? Knob::cpu_max : Knob::memory_high)) continue;
+    Limits originals = view->in_force;
+    for (const Knob knob : kKnobs)
+      if (resource_of(knob) == resource && !left(knob)) copy_knob(knob, view->original, originals);
+    raised(restored.container, resource, restored.reason, {}, originals, now,
+           AppliedChange::Origin::restore, output);
+  }
+}
+
+// The safety rules conclude that a write failed; the writer knows why.
+void Core::drain_outcomes(const TickInput& input, TickOutput& output) {
+  output.outcomes = std::exchange(outcomes_, {});
+  for (auto& [id, container] : containers_)
+    for (Outcome& outcome : container->safety.take_outcomes())
+      output.outcomes.push_back(std::move(outcome));
+  for (Outcome& outcome : output.outcomes) {
+    const auto write =
+        std::ranges::find(input.writes, outcome.decision_id, &FinishedWrite::decision_id);
+    if (outcome.kind == OutcomeKind::write_failed && write != input.writes.end())
+      outcome.detail = write->error;
+    if (outcome.kind == OutcomeKind::trial_reverted) totals_.trials_reverted += 1;
+  }
+}
+
+const ContainerView* Core::find(CgroupId id) const {
+  const auto found = containers_.find(id);
+  return found == containers_.end() ? nullptr : &found->second->view;
+}
+
+std::vector<const ContainerView*> Core::containers() const {
+  std::vector<const ContainerView*> views;
+  views.reserve(containers_.size());
+  for (const auto& [id, container] : containers_) views.push_back(&container->view);
+  return views;
+}
+
+LearnedState Core::learned(CgroupId id) const {
+  const auto found = containers_.find(id);
+  return found == containers_.end() ? LearnedState{} : found->second->policy->learned();
+}
+
+std::optional<Forecast> Core::forecast(CgroupId id, std::chrono::seconds horizon) const {
+  const auto found = containers_.find(id);
+  if (found == containers_.end()) return std::nullopt;
+  return found->second->policy->forecast(horizon);
+}
+
+}  // namespace cgphase

@@ -1,0 +1,172 @@
+// The state of one container's safety rules between two steps. safety_rules.cpp follows events and
+// raises. safety_rules_lower.cpp checks lowerings.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "policy/safety/external_change.h"
+#include "policy/safety/safety_rules.h"
+#include "policy/safety/oom_memory.h"
+#include "policy/safety/usage_tracker.h"
+#include "policy/safety/event_tracker.h"
+#include "policy/safety/backoff.h"
+#include "policy/safety/conflict_detector.h"
+#include "policy/safety/trial.h"
+
+namespace cgphase {
+
+inline bool within(const std::optional<MonotonicTime>& moment, std::chrono::nanoseconds length,
+                   MonotonicTime now) {
+  return moment && now - *moment < length;
+}
+
+class SafetyRules::Impl {
+ public:
+  Impl(std::shared_ptr<const SafetyConfig> config, CgroupId id)
+      : shared_config_(std::move(config)),
+        config_(*shared_config_),
+        id_(id),
+        drift_(config_),
+        rival_(config_),
+        watch_(config_),
+        states_{ResourceState(config_), ResourceState(config_)} {}
+  Impl(const Impl&) = delete;  // its members refer to its config_
+
+  std::vector<Decision> step(const SafetyInput& input, const Recommendation& recommendation,
+                             HostBudget& budget, std::uint64_t& next_decision_id);
+  std::vector<Outcome> take_outcomes() { return std::exchange(outcomes_, {}); }
+  void written(const Decision& decision, WriteEnd end, const Limits& in_force, MonotonicTime time);
+  void vanished(MonotonicTime time);
+  void forget_phases();
+  std::optional<MonotonicTime> quarantined_until(Resource resource) const {
+    return state_of(resource).backoff.quarantined_until();
+  }
+  std::optional<OomSeen> take_oom() { return std::exchange(oom_seen_, std::nullopt); }
+  const Limits& original() const { return drift_.original(); }
+  bool predates_write(MonotonicTime time) const { return drift_.predates_write(time); }
+  Verdict blocked_by(Resource resource) const { return state_of(resource).blocked_by; }
+  bool wants_gpu_look() const { return wants_gpu_look_; }
+
+ private:
+  struct Pending {
+    Decision decision;
+    double target = 0;
+  };
+  // A raise that the kernel refused is repeated at growing intervals.
+  struct FailedRaise {
+    double target = 0;
+    MonotonicTime until;  // until then only a higher raise is requested
+    std::chrono::seconds pause{0};
+  };
+  struct Refusal {
+    Verdict verdict;
+    double target;
+  };
+  // The state of one resource.
+  struct ResourceState {
+    explicit ResourceState(const SafetyConfig& config) : backoff(config) {}
+    Backoff backoff;
+    // Heap-allocated, because most containers have none of these.
+    std::unique_ptr<Trial> trial;
+    std::unique_ptr<Pending> lowering, raising;  // requested, not yet answered
+    std::unique_ptr<FailedRaise> failed;         // set since the last successful raise
+    std::optional<Reason> restore;             // requested until the original is in force
+    std::optional<MonotonicTime> last_change, last_cpu_raise, last_fast_path_raise;
+    std::optional<Refusal> refused;
+    Verdict blocked_by = Verdict::stale_data;
+  };
+  struct Raise {
+    Limits limits;
+    double target = 0;
+    Reason reason = Reason::headroom;
+  };
+  struct Proposal {
+    Limits limits;
+    double target = 0;
+    double floor = 0;  // the safety rules write no less
+    bool worth_it = false;
+    bool cache_in_way = false;
+    bool oom_floor_in_way = false;
+  };
+  // The input of one step.
+  struct Step {
+    const SafetyInput& input;
+    const Recommendation& recommendation;
+    HostBudget& budget;
+    std::uint64_t& next_id;
+    bool rival = false;  // a conflicting writer sets this container's limits
+    const Limits& limits() const { return input.sample->limits; }
+    bool active() const { return input.mode == Mode::enforce && !input.hands_off && !rival; }
+  };
+
+  ResourceState& state_of(Resource resource) { return states_[static_cast<std::size_t>(resource)]; }
+  const ResourceState& state_of(Resource resource) const {
+    return states_[static_cast<std::size_t>(resource)];
+  }
+
+  void begin(const Step& step);
+  void take_quarantines(const Step& step);
+  // True while nothing of ours is in force or pending and nobody may act. Only state that later
+  // steps need is updated.
+  bool only_watched(const Step& step) const;
+  void only_watch(const Step& step);
+  void sense(const Step& step);
+  void follow_trials(const Step& step);
+  static void keep_wanted(ResourceState& state, Reason reason);
+  static void put_off(ResourceState& state, double target, MonotonicTime time);
+  void forget_unanswered(ResourceState& state, MonotonicTime now);
+  void raised_by_fast_path(const Decision& decision, MonotonicTime time);
+  void want_restore(Resource resource, Reason reason, const Step& step);
+  void latch_memory_trouble(const Step& step);
+  void latch_restores(const Step& step);
+  bool lowered(Resource resource, const Step& step) const;
+  void note_oom(bool limit_met);
+
+  std::optional<Decision> decide(Resource resource, const Step& step);
+  std::optional<Raise> find_raise(Resource resource, const Step& step);
+  std::optional<Raise> end_trial(Resource resource, const Step& step);
+  std::optional<Raise> cpu_raise(double in_force, const Step& step);
+  std::optional<Raise> memory_raise(double in_force, const Step& step);
+  Decision raise(Resource resource, const Raise& raise, const Step& step);
+  std::optional<Decision> lower(Resource resource, const Step& step);
+  Proposal propose(Resource resource, double in_force, double wanted, const Step& step) const;
+  Verdict gate(Resource resource, const Proposal& proposal, const Step& step) const;
+  Verdict gate_container(Resource resource, const Step& step) const;
+  Verdict gate_owner(Resource resource, const Step& step) const;
+  bool trial_running(Resource resource) const;
+  bool rate_limited(Resource resource, const Step& step) const;
+  bool gpu_look_too_old(const Step& step) const;
+  std::optional<Decision> report(Resource resource, Verdict verdict, const Proposal& proposal,
+                               const Step& step);
+  Decision new_decision(Resource resource, Direction direction, const Limits& limits,
+                        const Step& step) const;
+  void conclude(const Decision& decision, OutcomeKind kind, std::string detail,
+                MonotonicTime time);
+
+  const std::shared_ptr<const SafetyConfig> shared_config_;
+  const SafetyConfig& config_;
+  CgroupId id_;
+  bool begun_ = false;
+  double model_step_seconds_ = 1, sampling_seconds_ = 1;
+  ExternalChangeDetector drift_;
+  ConflictDetector rival_;
+  EventTracker watch_;
+  // Absent while the container is only watched. Afterwards the statistics of that time are missing
+  // and must be collected first: `catching_up_`.
+  std::unique_ptr<UsageTracker> senses_;
+  Baselines baselines_;
+  bool watched_ = false, catching_up_ = false;
+  std::array<ResourceState, 2> states_;
+  OomWatch oom_;
+  std::optional<OomSeen> oom_seen_;
+  bool fast_path_saw_event_ = false;  // a memory event since the last step
+  bool wants_gpu_look_ = false;
+  std::vector<Outcome> outcomes_;
+};
+
+}  // namespace cgphase
