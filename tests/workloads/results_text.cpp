@@ -187,7 +187,7 @@ file and its figures are made by one command, the same bytes each time:
 TRACES is a directory of public traces in the trace format: `ai4dl/` (AI4DL's examples and model),
 `torch/`, `supercloud/` and `nezha/`; without it only our own recordings (tests/data) are replayed.
 
-Closed loop as docs/internals/lab.md defines it: a decision at each sample, and a fast path that raises
+Closed loop as docs/internals/lab.md defines it: a decision at each sample, and a guard that raises
 100 ms after demand came within 5 % of the limit. All figures are weighted by job.
 
 - *Above oracle*: what was allocated beyond `oracle-max`, in per cent of the user's limit.
