@@ -47,7 +47,7 @@ std::uint64_t own_rss_bytes() {
   return resident_pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-std::optional<Limits> proposal_of(const ContainerView& view) {
+std::optional<Limits> recommendation_of(const ContainerView& view) {
   if (!view.recommendation.cpu && !view.recommendation.memory) return std::nullopt;
   Limits limits = view.original;
   if (view.recommendation.cpu && limits.cpu_max)
@@ -86,7 +86,7 @@ ContainerReport Answers::report(const ContainerView& view) const {
                          .cpu_cores = view.cpu_cores,
                          .limits = view.sample.limits,
                          .original = view.original,
-                         .proposal = proposal_of(view),
+                         .recommendation = recommendation_of(view),
                          .pinned = view.pin,
                          .cpu_limit_around = view.cpu_limit_around,
                          .memory_limit_around = view.memory_limit_around,

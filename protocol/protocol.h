@@ -14,7 +14,7 @@
 
 namespace cgphase {
 
-inline constexpr int kSchema = 1;
+inline constexpr int kSchema = 2;
 inline constexpr std::size_t kFrameHeaderBytes = 4;
 inline constexpr std::size_t kReplyLimitBytes = 16 * 1024 * 1024;
 inline constexpr int kJsonDepthLimit = 16;

@@ -135,9 +135,9 @@ std::vector<NextPhase> next_phases(const Forecast& forecast) {
 
 void set_savings(ContainerReport& report, const AncestorLimits& ancestor_limits) {
   report.saving = saving(report.original, report.limits, ancestor_limits);
-  report.proposal_saving.reset();
-  if (report.proposal)
-    report.proposal_saving = saving(report.original, *report.proposal, ancestor_limits);
+  report.recommended_saving.reset();
+  if (report.recommendation)
+    report.recommended_saving = saving(report.original, *report.recommendation, ancestor_limits);
 }
 
 void sum_up(StatusReport& status, std::span<const ContainerReport> reports) {

@@ -82,9 +82,9 @@ struct ContainerReport {
   Limits limits;                   // in force
   Limits original;
   Saving saving;
-  std::optional<Limits> proposal;  // the policy's recommendation, before the safety rules
+  std::optional<Limits> recommendation;  // the policy's recommendation, before the safety rules
   Pin pinned;                      // the administrator's override
-  std::optional<Saving> proposal_saving;
+  std::optional<Saving> recommended_saving;
   // Not in JSON: a container around it has such a limit, so the host gains nothing.
   bool cpu_limit_around = false, memory_limit_around = false;
   std::vector<NextPhase> next;                          // next_phases()

@@ -140,11 +140,11 @@ void visit_fields(auto& field, Is<ContainerReport> auto& report) {
   field("limits", report.limits);
   field("original", report.original);
   field("saving", report.saving);
-  field("proposal", report.proposal);
+  field("recommendation", report.recommendation);
   field("pinned", report.pinned);
-  field("proposal_saving", report.proposal_saving);
+  field("recommended_saving", report.recommended_saving);
   field("next", report.next);
-  field.object("holding", [&](auto& blocked_by) {
+  field.object("blocked_by", [&](auto& blocked_by) {
     blocked_by("cpu", report.cpu_blocked_by);
     blocked_by("memory", report.memory_blocked_by);
   });

@@ -115,9 +115,9 @@ function makeCard(path) {
   return parts;
 }
 
-function blockedText(holding) {
+function blockedText(blockedBy) {
   const words = (value) => value.replaceAll("_", " ");
-  const { cpu, memory } = holding ?? {};
+  const { cpu, memory } = blockedBy ?? {};
   const blocked = [["CPU", cpu], ["memory", memory]].filter(([, why]) => why && why !== "allowed");
   if (blocked.length === 0) return "";
   if (cpu === memory) return `Blocked: ${words(cpu)}`;
@@ -126,10 +126,10 @@ function blockedText(holding) {
 
 // As in `cgphase list`: a container whose limits are left alone shows the reason instead of its
 // mode.
-function modeText({ hands_off: handsOff, paused, holding, mode }) {
+function modeText({ hands_off: handsOff, paused, blocked_by: blockedBy, mode }) {
   if (handsOff) return "hands off";
   if (paused) return "paused";
-  return holding?.cpu === "rival" || holding?.memory === "rival" ? "rival" : mode;
+  return blockedBy?.cpu === "rival" || blockedBy?.memory === "rival" ? "rival" : mode;
 }
 
 function savingText(saving) {
@@ -166,7 +166,7 @@ function showCard(parts, container) {
   say(parts.saving, savingText(container.saving));
   say(parts.next, phaseText(container));
   say(parts.holds, container.hands_off ? `Left alone: ${container.hands_off}` :
-      blockedText(container.holding));
+      blockedText(container.blocked_by));
 }
 
 function showContainers(containers) {

@@ -50,9 +50,10 @@ std::string saving_text(const ContainerReport& container) {
   return pair_text(container.saving.cpu_cores, real(container.saving.memory_bytes));
 }
 
-std::string proposal_text(const ContainerReport& container) {
-  if (!container.proposal) return "-";
-  return pair_text(real(container.proposal->cpu_cores()), real(container.proposal->memory_bytes()));
+std::string recommendation_text(const ContainerReport& container) {
+  if (!container.recommendation) return "-";
+  return pair_text(real(container.recommendation->cpu_cores()),
+                   real(container.recommendation->memory_bytes()));
 }
 
 // True if a conflicting writer sets the container's limits: it is only observed, whatever its mode.
@@ -140,7 +141,7 @@ std::vector<Table::Column> list_columns(const TextStyle& style) {
                                         {"PHASE", left},     {"FOR", right},
                                         {"CPU", right},      {"CPU LIMIT", right},
                                         {"MEMORY", right},   {"MEMORY LIMIT", right},
-                                        {"PROPOSAL", right}, {"SAVED", right},
+                                        {"RECOMMENDED", right}, {"SAVED", right},
                                         {"NEXT", left}};
   if (style.wide)
     columns.insert(columns.end(), {{"GPU", right},
@@ -149,7 +150,7 @@ std::vector<Table::Column> list_columns(const TextStyle& style) {
                                    {"ENGINE", left},
                                    {"ID", left},
                                    {"IMAGE", left},
-                                   {"HOLDING", left},
+                                   {"BLOCKED BY", left},
                                    {"THROTTLED", right},
                                    {"OOM", right},
                                    {"PATH", left}});
@@ -167,7 +168,7 @@ std::vector<Table::Cell> list_row(const ContainerReport& container, const TextSt
       {cpu_limit(container), Tone::plain},
       {bytes_text(real(container.memory_need_bytes)), Tone::plain},
       {memory_limit(container), Tone::plain},
-      {proposal_text(container), Tone::plain},
+      {recommendation_text(container), Tone::plain},
       {saving_text(container), Tone::good},
       {next_text(container), Tone::plain}};
   if (!style.wide) return row;
@@ -260,9 +261,9 @@ std::string render_show(const ContainerReport& report, const json& bursts,
                                     std::pair("network", network_text(report.network)),
                                     std::pair("block", block_text(report.block))})
     if (!text.empty()) line(title, text);
-  line("proposal", proposal_text(report));
+  line("recommended", recommendation_text(report));
   line("saved", saving_text(report));
-  line("holding", blocked_by_text(report));
+  line("blocked by", blocked_by_text(report));
   line("throttled", usec_text(real(report.throttled_usec)));
   line("memory wait", usec_text(real(report.memory_delay_usec)));
   line("oom kills", count_text(real(report.oom_kills)));

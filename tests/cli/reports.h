@@ -36,7 +36,7 @@ inline ContainerReport web() {
   report.memory_current_bytes = static_cast<std::uint64_t>(1000 * kMiBs);
   report.limits = limits_of(0.6, 1228.8 * kMiBs);
   report.original = limits_of(2, 2048 * kMiBs);
-  report.proposal = limits_of(0.5, 1126.4 * kMiBs);
+  report.recommendation = limits_of(0.5, 1126.4 * kMiBs);
   report.next = {{.phase = 2, .probability = 0.71, .in_seconds = 40}};
   report.cpu_blocked_by = Verdict::too_small;
   report.memory_blocked_by = Verdict::trial_running;

@@ -154,7 +154,7 @@ TEST_CASE("a request of random bytes or a damaged one never passes unnoticed") {
   constexpr unsigned kSeed = 20260101;
   INFO("seed ", kSeed);
   std::mt19937 random(kSeed);
-  const std::string good = R"({"schema":1,"verb":"show","args":{"container":"web-1"}})";
+  const std::string good = R"({"schema":2,"verb":"show","args":{"container":"web-1"}})";
   for (int round = 0; round < 20'000; ++round) {
     std::string text = good;
     for (unsigned edits = 1 + random() % 4; edits > 0; --edits)
@@ -198,9 +198,9 @@ TEST_CASE("an error reply with an exit code out of range is a failure") {
 }
 
 TEST_CASE("a reply that is not ours is refused") {
-  for (const char* text : {"", "1", "{}", R"({"schema":2})", R"({"schema":1,"error":1})",
-                           R"({"schema":1,"error":{"exit":1}})",
-                           R"({"schema":1,"error":{"exit":"1","text":"t"}})"})
+  for (const char* text : {"", "1", "{}", R"({"schema":1})", R"({"schema":2,"error":1})",
+                           R"({"schema":2,"error":{"exit":1}})",
+                           R"({"schema":2,"error":{"exit":"1","text":"t"}})"})
     CHECK_FALSE(parse_reply(text));
 }
 

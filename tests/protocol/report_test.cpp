@@ -191,13 +191,12 @@ TEST_CASE("the time of a next phase is null if it is unknown") {
 
 TEST_CASE("a container's report has null for each value that was not measured") {
   const json out = to_json(ContainerReport{});
-  for (const char* path : {"/usage/cpu_cores", "/usage/memory_need_bytes", "/seconds_in_phase",
-                           "/proposal", "/proposal_saving", "/throttled_usec", "/oom_kills",
-                           "/memory_delay_usec",
-                           "/gpu/utilisation_ratio", "/gpu/memory_bytes",
-                           "/run_queue/waits", "/run_queue/histogram", "/network/receive_bytes",
-                           "/network/tcp_retransmits", "/block/requests",
-                           "/holding/cpu", "/limits/cpu_cores", "/original/memory_bytes"})
+  for (const char* path :
+       {"/usage/cpu_cores", "/usage/memory_need_bytes", "/seconds_in_phase", "/recommendation",
+        "/recommended_saving", "/throttled_usec", "/oom_kills", "/memory_delay_usec",
+        "/gpu/utilisation_ratio", "/gpu/memory_bytes", "/run_queue/waits", "/run_queue/histogram",
+        "/network/receive_bytes", "/network/tcp_retransmits", "/block/requests", "/blocked_by/cpu",
+        "/limits/cpu_cores", "/original/memory_bytes"})
     CHECK_MESSAGE(out.at(json::json_pointer(path)).is_null(), path);
 }
 

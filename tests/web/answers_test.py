@@ -34,7 +34,7 @@ def status(**changed):
 
 def container(name="web", **changed):
     return {"path": f"/{name}", "name": name, "mode": "enforce", "paused": False, "hands_off": "",
-            "engine": "docker", "image": "", "holding": {"cpu": None, "memory": None},
+            "engine": "docker", "image": "", "blocked_by": {"cpu": None, "memory": None},
             "phase": {"state": "unknown", "letter": "-", "index": None}, "next": [],
             "usage": {"cpu_cores": 0.25, "memory_need_bytes": GIB, "memory_current_bytes": GIB},
             "limits": {"cpu_cores": 1, "memory_bytes": 2 * GIB},
@@ -55,7 +55,7 @@ def explanation(sentence, *times_and_sentences):
 
 
 def error(status_code, text):
-    return status_code, json.dumps({"schema": 1, "error": {"exit": 1, "text": text}})
+    return status_code, json.dumps({"schema": 2, "error": {"exit": 1, "text": text}})
 
 
 def clock(seconds, form="%H:%M:%S"):
@@ -313,10 +313,10 @@ class Answers(unittest.TestCase):
     def test_the_mode_is_as_the_list_of_the_command_has_it(self):
         rival = {"cpu": None, "memory": "rival"}
         self.answers["list"] = {"containers": [
-            container("a", hands_off="Kubernetes", paused=True, holding=rival, mode="observe"),
-            container("b", paused=True, holding=rival),
-            container("c", holding=rival),
-            container("d", holding={"cpu": "rival", "memory": "cool_down"}),
+            container("a", hands_off="Kubernetes", paused=True, blocked_by=rival, mode="observe"),
+            container("b", paused=True, blocked_by=rival),
+            container("c", blocked_by=rival),
+            container("d", blocked_by={"cpu": "rival", "memory": "cool_down"}),
             container("e"),
             container("f", mode="advise")]}
         self.show()
@@ -346,10 +346,10 @@ class Answers(unittest.TestCase):
 
     def test_what_is_allowed_is_not_held(self):
         self.answers["list"] = {"containers": [
-            container("a", holding={"cpu": "allowed", "memory": "allowed"}),
-            container("b", holding={"cpu": "allowed", "memory": "cool_down"}),
-            container("c", holding={"cpu": "too_small", "memory": "too_small"}),
-            container("d", holding={"cpu": "too_small", "memory": "cool_down"})]}
+            container("a", blocked_by={"cpu": "allowed", "memory": "allowed"}),
+            container("b", blocked_by={"cpu": "allowed", "memory": "cool_down"}),
+            container("c", blocked_by={"cpu": "too_small", "memory": "too_small"}),
+            container("d", blocked_by={"cpu": "too_small", "memory": "cool_down"})]}
         self.show()
         self.assertEqual(self.value("[...document.querySelectorAll('article')].map((card) => "
                                     "card.querySelector('details').previousSibling.textContent)"),

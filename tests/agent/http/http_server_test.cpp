@@ -169,7 +169,7 @@ TEST_CASE("what is refused never reaches who answers") {
   const HttpClient refused = world.ask("PUT / HTTP/1.1\r\nHost: localhost\r\n\r\n");
   CHECK(refused.has_header("Allow: GET, HEAD"));
   const json body = json::parse(refused.body());
-  CHECK(body["schema"] == 1);
+  CHECK(body["schema"] == 2);
   CHECK(body["error"]["exit"] == 6);
 }
 

@@ -121,7 +121,7 @@ TEST_CASE("a reading request is answered and the connection ends") {
   Client client(f.read_path());
   client.send(request_of(Verb::list));
   f.run_until_end(client);
-  CHECK(client.reply().body == json{{"schema", 1}, {"verb", "list"}});
+  CHECK(client.reply().body == json{{"schema", 2}, {"verb", "list"}});
   REQUIRE(f.peers.size() == 1);
   CHECK(f.peers[0].uid == ::geteuid());
   CHECK_FALSE(f.peers[0].admin);

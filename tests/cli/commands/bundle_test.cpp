@@ -125,7 +125,7 @@ TEST_CASE("a bundle is complete without a daemon and reports that none answers")
   const Ran ran = bundles.bundle({"--json"});
   CHECK(ran.exit == 0);
   const json reply = json::parse(ran.out);
-  CHECK(reply["schema"] == 1);
+  CHECK(reply["schema"] == 2);
   CHECK(reply["file"] == bundles.archive);
   int failed = 0;
   for (const json& item : reply["items"])

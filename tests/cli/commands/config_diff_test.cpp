@@ -18,7 +18,7 @@ json config_row(const char* key, const char* value, const char* origin) {
 
 json differences_of(const std::vector<json>& rows) {
   const ConfigDefaults defaults = {{"mode", "\"observe\""}, {"store.cap", "\"256M\""}};
-  return config_differences({{"schema", 1}, {"config", rows}}, defaults);
+  return config_differences({{"schema", 2}, {"config", rows}}, defaults);
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ TEST_CASE("a key differs if its value does, wherever it was set") {
   const json reply = differences_of({config_row("mode", "\"enforce\"", "default"),
                                      config_row("store.cap", "\"256M\"", "/a.toml:3")});
   REQUIRE(reply["config"].size() == 1);
-  CHECK(reply["schema"] == 1);
+  CHECK(reply["schema"] == 2);
   CHECK(reply["config"][0] == json{{"key", "mode"},
                                    {"value", "\"enforce\""},
                                    {"origin", "default"},

@@ -105,7 +105,7 @@ TEST_CASE_FIXTURE(ConfiguredDaemon,
         "policy     \"hold\"     --policy                     \"phase\"\n"
         "new.key    7          /etc/cgphase/cgphase.toml:9  -\n");
   const json body = json::parse(text({"diff", "-o", "json"}));
-  CHECK(body["schema"] == 1);
+  CHECK(body["schema"] == 2);
   REQUIRE(body["config"].size() == 4);
   CHECK(body["config"][1]["default"] == R"("256M")");
   CHECK(body["config"][3]["default"].is_null());
@@ -130,7 +130,7 @@ TEST_CASE_FIXTURE(CheckedFiles, "config check reports a valid configuration with
   CHECK_MESSAGE(ran.exit == 0, ran.err);
   CHECK(ran.out == path + ": valid; a daemon would start with it\n");
   CHECK(json::parse(check("good.toml", {"--json"}).out) ==
-        json{{"schema", 1}, {"file", path}, {"valid", true}, {"warnings", json::array()}});
+        json{{"schema", 2}, {"file", path}, {"valid", true}, {"warnings", json::array()}});
   CHECK(check("good.toml", {"-o", "csv"}).out == "file,valid\n" + path + ",true\n");
   CHECK(check("good.toml", {"-o", "openmetrics"}).exit == 2);
 }

@@ -75,7 +75,7 @@ TEST_CASE("a hostile kernel release is escaped") {
 
 TEST_CASE("the reply of doctor names the worst finding") {
   const auto body = doctor_reply({{Level::ok, "a", "t", ""}, {Level::fail, "b", "t", "w"}});
-  CHECK(body["schema"] == 1);
+  CHECK(body["schema"] == 2);
   CHECK(body["worst"] == "fail");
   CHECK(body["findings"][1]["way_out"] == "w");
 }

@@ -46,8 +46,8 @@ std::vector<EventReport> events_of(const std::string& name) {
 
 TEST_CASE("list shows phase, usage, limits, saving and the next phase") {
   CHECK(render_list(ListReply{{web(), fresh()}}, plain()) ==
-        "NAME   MODE     PHASE         FOR   CPU     CPU LIMIT   MEMORY        MEMORY LIMIT       "
-        "PROPOSAL          SAVED  NEXT\n"
+        "NAME   MODE     PHASE         FOR   CPU     CPU LIMIT   MEMORY        MEMORY LIMIT    "
+        "RECOMMENDED          SAVED  NEXT\n"
         "web-1  enforce  B 90 %  2 min 5 s  0.25  0.60 of 2.00  900 MiB  1.2 GiB of 2.0 GiB  "
         "0.50, 1.1 GiB  1.40, 819 MiB  C 71 % in 40 s\n"
         "fresh  observe  -               -     -          none        -                none  "
@@ -56,7 +56,7 @@ TEST_CASE("list shows phase, usage, limits, saving and the next phase") {
 
 TEST_CASE("wide adds GPUs, engine, id, image, blocking rule, throttling, kills and path") {
   const std::string text = render_list(ListReply{{web()}}, wide());
-  CHECK(text.find("ENGINE  ID            IMAGE       HOLDING") != std::string::npos);
+  CHECK(text.find("ENGINE  ID            IMAGE       BLOCKED BY") != std::string::npos);
   CHECK(text.find("0.85    12.0 GiB  GPU-8f1e9a3c, 0000:03:00.0  docker") != std::string::npos);
   CHECK(text.find("docker  4f2a9bc01d22  shop/web:7  cpu too_small, memory trial_running") !=
         std::string::npos);
@@ -140,7 +140,7 @@ TEST_CASE("show prints one container in full") {
         "involuntary switches\n"
         "network      3.0 MiB received, 5.0 MiB sent, 7 TCP segments retransmitted\n"
         "block        64.0 MiB in 256 requests, 2 ms each\n"
-        "proposal     0.50, 1.1 GiB\n"
+        "recommended  0.50, 1.1 GiB\n"
         "saved        1.40, 819 MiB\n"
         "holding      cpu too_small, memory trial_running\n"
         "throttled    1.5 s\n"
