@@ -141,6 +141,11 @@ TickInput Agent::collect() {
   adopt_after_revocation();
   if (parts_.fast_path) (void)parts_.fast_path->settle(kFastPathPatience);
   TickInput input = collect_events();
+  // Events of a container that vanished are journaled while it is still known.
+  if (!tick_.vanished.empty()) {
+    step(input);
+    input = TickInput{.now = input.now};
+  }
   if (parts_.fast_path) parts_.fast_path->close_dropped();
   const auto gpu_scan_wanted = [this](CgroupId id) {
     const ContainerView* view = parts_.core.find(id);

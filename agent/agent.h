@@ -75,13 +75,12 @@ class Agent {
   // should run soon.
   bool take_tick_request() { return std::exchange(tick_requested_, false); }
 
-  // New configuration: modes at once, rails for containers that appear from now on, the fast path's
-  // numbers for those that it watches from now on; the next tick looks for other managers.
-  // What cannot change while running (roots, directories) is told, one sentence each.
+  // Uses a new configuration. Modes change at once. Safety rules apply to containers that appear
+  // from now on, numbers of the fast path to those that it begins to watch. The next tick searches
+  // for other managers. Returns one sentence for each key that cannot change while running.
   std::vector<std::string> reload(Config config);
-  // Another model from the next tick on (Core::set_engine); limits stay. What was learned of
-  // phases is kept for the model it belongs to, and what earlier runs taught of this one's is taken
-  // up. False where it is the same model as before.
+  // Uses another model from the next tick on (Core::set_engine); limits stay. Learned state is kept
+  // for its own model, and that of the new model is loaded. False if the model is the same.
   bool take_model(ChosenModel model);
   // Puts every original back and stores what was learned. The agent only observes afterwards.
   LimitWriter::RestoreReport restore_all();

@@ -399,7 +399,7 @@ std::string Answers::found_by(const ContainerView& view) const {
   return index && views[*index] == &view ? name : escape_name(view.info.path);
 }
 
-// As the key of agent/holds.h.
+// The key is the one of agent/override_table.h.
 std::string Answers::others_of_name(const ContainerInfo& info) const {
   const auto count =
       std::ranges::count_if(agent_.core().containers(), [&](const ContainerView* view) {

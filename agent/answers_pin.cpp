@@ -59,7 +59,7 @@ nlohmann::json Answers::pin(const PinRequest& request) {
   if (!after.any()) return to_json(action);
   action.done = name + " is pinned to " + pin_words(after, false) +
                 " until this container or cgphased ends";
-  action.changes.push_back("its limits follow by steps, as far as the rails allow: " +
+  action.changes.push_back("its limits follow by steps, as far as the safety rules allow: " +
                            shell_command({"cgphase", "explain", by}));
   if (const Mode mode = agent_.overrides().asked_mode(info); mode != Mode::enforce)
     action.changes.push_back(std::string("nothing is written in mode ") + to_string(mode) + ": " +

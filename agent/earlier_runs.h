@@ -14,7 +14,7 @@ namespace cgphase {
 struct EarlierRuns {
   SafetyMemory safety;
   std::optional<WallTime> last_written;  // a limit
-  std::string damage;                    // why `rails` is empty although something was stored
+  std::string damage;                    // why `safety` is empty although something was stored
 };
 
 // On the storage thread. Errors: io while the history cannot be read.

@@ -99,8 +99,8 @@ void Overrides::save() {
   };
   saves_begun_ += 1;
   if (store_ == nullptr) return finish(table_.save());
-  const bool queued = store_->query([this, finish, table = table_](Store&) {
-    post_([finish, saved = table.save()] { finish(saved); });
+  const bool queued = store_->query([post = post_, finish, table = table_](Store&) {
+    post([finish, saved = table.save()] { finish(saved); });
   });
   if (!queued) finish(failure(ErrorKind::io, "too much waits for the disk"));
 }

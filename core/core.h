@@ -101,7 +101,7 @@ class Core {
   ~Core();
 
   // Call it before or after the container's first sample. A container that is not admitted is
-  // observed.
+  // observed. If the container exists, only mode and prior count.
   void admit(CgroupId id, InitialState initial);
   void set_mode(CgroupId id, Mode mode);
   // Takes effect in the next step and lasts as long as the container.
@@ -173,7 +173,7 @@ class Core {
   void drain_outcomes(const TickInput& input, TickOutput& output);
 
   CoreConfig config_;
-  std::shared_ptr<const SafetyConfig> safety_;  // config_.rails, shared by the containers
+  std::shared_ptr<const SafetyConfig> safety_;  // config_.safety, shared by the containers
   PolicySpec policy_;  // parsed config_.policy
   std::shared_ptr<const PhaseEngine> engine_;
   std::map<CgroupId, std::unique_ptr<Container>> containers_;

@@ -219,7 +219,7 @@ Status TraceParser::find_execution(std::string_view id) {
 }
 
 void TraceParser::fill_column(const TraceColumn& column, std::size_t position, TraceRow& row,
-                              CounterGuard& fast_path, double seconds) {
+                              CounterGuard& guard, double seconds) {
   const Quantity quantity = column.quantity;
   // Integers are not read as a double, which would lose digits.
   std::optional<std::uint64_t> value = parse_u64(fields_[position + shape_.leading]);
@@ -233,7 +233,7 @@ void TraceParser::fill_column(const TraceColumn& column, std::size_t position, T
   if (quantity == Quantity::memory && real > bounds_.memory.most)
     return ignore(position, real, bounds_.memory);
   if (is_cumulative(quantity) &&
-      !fast_path.takes(*value, seconds, growth_per_second(quantity, bounds_),
+      !guard.takes(*value, seconds, growth_per_second(quantity, bounds_),
                        bounds_.jitter_seconds))
     return ignore(position, real,
                   quantity == Quantity::cpu_time ? bounds_.cores

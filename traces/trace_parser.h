@@ -86,7 +86,7 @@ class TraceParser {
   void fill_capacity(TraceRow& row, ExecutionHeader& execution);
   void fill_columns(TraceRow& row, Progress& progress);
   void fill_column(const TraceColumn& column, std::size_t position, TraceRow& row,
-                   CounterGuard& fast_path, double seconds);
+                   CounterGuard& guard, double seconds);
   void fill_asked(TraceRow& row);
   // Mean use between the previous row and this one; absent if a row lacks the counter.
   static std::optional<double> used_cores(const TraceRow& row, const Progress& progress);

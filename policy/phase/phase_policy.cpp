@@ -36,9 +36,9 @@ PolicyEnvironment checked(PolicyEnvironment environment) {
   environment.risk = std::isfinite(risk) ? std::clamp(risk, kLeastRisk, kMostRisk) : kLeastRisk;
   const double factor = environment.cpu_risk_factor;
   environment.cpu_risk_factor = std::isfinite(factor) ? std::max(factor, 0.0) : 1;
-  const double fast_path = environment.guard_threshold;
+  const double threshold = environment.guard_threshold;
   environment.guard_threshold =
-      std::isfinite(fast_path) ? std::clamp(fast_path, kLeastGuard, 1.0) : 1.0;
+      std::isfinite(threshold) ? std::clamp(threshold, kLeastGuard, 1.0) : 1.0;
   return environment;
 }
 

@@ -260,7 +260,7 @@ TEST_CASE("a pin says what holds now, how far it goes and how to undo it") {
   CHECK(cpu["undo"] == "cgphase pin test-a cpu=auto,memory=auto");
   REQUIRE(cpu["changes"].size() == 1);
   CHECK(cpu["changes"][0] ==
-        "its limits follow by steps, as far as the rails allow: cgphase explain test-a");
+        "its limits follow by steps, as far as the safety rules allow: cgphase explain test-a");
   const json both = pin({{"memory_mib", 300}});
   CHECK(both["done"] ==
         "test-a is pinned to cpu=0.5,memory=314572800 until this container or cgphased ends");

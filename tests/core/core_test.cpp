@@ -367,7 +367,7 @@ TEST_CASE("an original that returns is a reset only if systemd wrote it") {
     const Limits original = host.limits();
     host.core.admit(kId, {.mode = Mode::enforce});
     while (!host.lowered) host.step(0.1);
-    for (int tick = 0; tick < 20; ++tick) host.step(0.1);  // longer than rails.silent_revert
+    for (int tick = 0; tick < 20; ++tick) host.step(0.1);  // longer than safety.silent_revert
     REQUIRE(host.limits() != original);
     host.put(original, by_systemd);
     host.lowered = false;

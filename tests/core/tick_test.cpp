@@ -64,6 +64,16 @@ TEST_CASE("tick: a raise by the fast path is a decision of its own") {
   CHECK(change.decision.usage == doctest::Approx(0.1));
 }
 
+TEST_CASE("tick: a raise of memory by the fast path has the need of the last sample") {
+  Lowered host;
+  host.next.fast_raises = {{.container = kId, .resource = Resource::memory,
+                            .reason = Reason::headroom, .before = {},
+                            .after = {.memory_high = MemoryLimit{}}, .time = host.now()}};
+  host.step(0.1);
+  REQUIRE(host.last.applied.size() == 1);
+  CHECK(host.last.applied[0].decision.usage == 200.0 * kMiB);
+}
+
 TEST_CASE("tick: restored limits are known before the sample that shows them") {
   for (const bool reported : {true, false}) {
     CAPTURE(reported);

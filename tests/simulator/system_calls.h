@@ -18,7 +18,7 @@ namespace cgphase::simulator {
 inline constexpr std::string_view kSimulatedRoot = "/simulated-cgroup2";
 inline constexpr std::uint64_t kSimulatedDevice = 0x6370;
 
-// The thread that makes a call. `fast path` and `companion` are set by the code that runs them
+// The thread that makes a call. `fast_path` and `companion` are set by the code that runs them
 // (LaneScope).
 enum class Lane { agent, raising, lowering, fast_path, companion };
 inline constexpr int kLaneCount = 5;

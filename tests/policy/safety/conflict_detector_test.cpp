@@ -19,7 +19,7 @@ MonotonicTime at(std::chrono::nanoseconds time) { return MonotonicTime{} + time;
 // Lowers, and then runs `answer` as somebody else's reaction.
 bool contest(SafetyWorld& world, const std::function<void(SafetyWorld&)>& answer) {
   if (!world.lowers(Resource::memory, 1200)) return false;
-  world.ticks(15);  // longer than rails.silent_revert
+  world.ticks(15);  // longer than safety.silent_revert
   answer(world);
   world.ticks(2);
   return true;
@@ -115,7 +115,7 @@ TEST_CASE("a container is left alone after somebody changed it after each loweri
   }
   CHECK(left_alone(world));
   const MonotonicTime since = world.time - seconds(1);  // the tick in which it was detected
-  world.ticks(20 * 60);  // longer than rails.stand_down
+  world.ticks(20 * 60);  // longer than safety.stand_down
   CHECK(left_alone(world));
   world.time = since + hours(24) - seconds(2);
   CHECK_FALSE(world.lowers(Resource::memory, 1));

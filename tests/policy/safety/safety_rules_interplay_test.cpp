@@ -101,7 +101,7 @@ TEST_CASE("a conflicting writer detected during a lowering has that lowering res
   };
   for (const std::uint64_t gib : {6, 7}) {
     REQUIRE(world.lowers(Resource::memory, 1200));
-    world.ticks(15);  // longer than rails.silent_revert
+    world.ticks(15);  // longer than safety.silent_revert
     set_another(gib);
     world.ticks(2);
   }
