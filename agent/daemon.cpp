@@ -279,7 +279,8 @@ Daemon::Opened Daemon::open_store() {
     if (store->quarantined())
       log_.damaged("the history was damaged or of an older schema; it was kept as " +
                    *store->quarantined() + " and a new one begun");
-    // What those had changed was put back before. On a full disk the next start does it.
+    if (store->carry_failure()) log_.damaged(*store->carry_failure());
+    // Earlier runs ended, and their limits were restored. On a full disk the next start writes it.
     static_cast<void>(store->end_open_decisions(now));
     opened.first_decision_id = store->last_decision_id().value_or(0) + 1;
     opened.earlier = load_earlier_runs(*store).value_or(EarlierRuns{});

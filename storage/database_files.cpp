@@ -57,6 +57,15 @@ Result<std::string> set_aside(const std::string& path, const std::string& reason
                                     " such files already: check the disk, then delete them");
 }
 
+std::string newest_set_aside(const std::string& path, const std::string& reason) {
+  std::string newest;
+  for (int number = 1; number <= kMaxSetAside; ++number)
+    if (const std::string aside = path + "." + reason + "-" + std::to_string(number);
+        file_exists(aside))
+      newest = aside;
+  return newest;
+}
+
 Result<Fd> lock_for_reading(const std::string& path) {
   Result<Fd> file = open_path(path, O_RDONLY | O_NOFOLLOW);
   if (!file) return file;

@@ -23,6 +23,8 @@ std::string disk_problem(const std::string& path, Bytes min_free);
 // Renames a database and its -wal to PATH.REASON-N; returns the new name. Error: io, also if there
 // are kMaxSetAside of them.
 Result<std::string> set_aside(const std::string& path, const std::string& reason);
+// The file that set_aside() moved last for this reason; empty if there is none.
+std::string newest_set_aside(const std::string& path, const std::string& reason);
 // Opens a database file with a lock that keeps SQLite writers out. Errors: not_found, denied,
 // invalid (a daemon has it open), io.
 Result<Fd> lock_for_reading(const std::string& path);

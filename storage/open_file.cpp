@@ -200,6 +200,11 @@ Status OpenFile::flush_or_drop() {
     problem = flushed.error().text;
     connection.fault() = {};
   }
+  // Housekeeping after the flush may fail for lack of space: then the samples are already stored.
+  if (history.unflushed() == 0) {
+    degraded_ = "old samples cannot be removed: " + problem;
+    return {};
+  }
   degraded_ = "samples are dropped: " + problem;
   drop_samples();
   return {};

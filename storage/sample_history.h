@@ -59,6 +59,7 @@ class SampleHistory {
   void flushed();
   // Drops all points that are in memory only; returns their number.
   std::uint64_t drop_unflushed();
+  std::uint64_t unflushed() const { return unflushed_; }
 
   // Oldest first, from <= time <= until.
   Result<std::vector<HistoryPoint>> read(const ContainerRow& container, WallTime from,

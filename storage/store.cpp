@@ -1,5 +1,7 @@
 #include "storage/store.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -38,7 +40,7 @@ class Store::Impl {
   bool read_only_ = false;
   bool detached_ = false;
   std::uint64_t reopen_count_ = 0;
-  std::optional<std::string> quarantined_, degraded_;
+  std::optional<std::string> quarantined_, degraded_, carry_failure_;
 
  private:
   Status take_over(Connection& connection);
@@ -48,6 +50,7 @@ class Store::Impl {
   void detach();
   Status replace(const std::string& reason);
   void carry_learned();
+  Status copy_learned(const std::string& from);
 
   const Options options_;
   Fd lock_;  // of a file that is read without a -wal
@@ -72,7 +75,10 @@ Status Store::Impl::open_file() {
                                    page_budget(options_.cap));
   if (opened) opened = take_over(*connection);
   detached_ = detached_ && !opened;
-  if (opened) return {};
+  if (opened) {
+    carry_learned();
+    return {};
+  }
   open_fault_ = connection->fault();
   if (open_fault_.corrupt()) connection->keep_wal_on_close();
   return opened;
@@ -81,20 +87,41 @@ Status Store::Impl::open_file() {
 Status Store::Impl::open_or_replace() {
   const Status opened = open_file();
   if (!opened && open_fault_.corrupt()) return replace("corrupt");
-  if (opened || !open_fault_.outdated) return opened;
-  Status replaced = replace("old");
-  if (replaced) carry_learned();
-  return replaced;
+  if (!opened && open_fault_.outdated) return replace("old");
+  return opened;
 }
 
-// Every schema so far has the same table of learned state. Runs of days and the memory of OOM kills
-// are in it, so a new schema must not lose it. The old file stays if this fails.
+// Every schema so far has the same table of learned state, which must survive a new schema: it is
+// what runs of days learned, and the memory of OOM kills. A copy that failed is repeated at the
+// next open, because the old file stays.
 void Store::Impl::carry_learned() {
-  std::string path;
-  for (const char c : *quarantined_) path += c == '\'' ? std::string("''") : std::string(1, c);
-  static_cast<void>(file_->connection.execute(
-      "ATTACH '" + path + "' AS old; INSERT OR IGNORE INTO learned (image, crc32c, json) "
-      "SELECT image, crc32c, json FROM old.learned; DETACH old"));
+  carry_failure_.reset();
+  const std::string old = newest_set_aside(options_.path, "old");
+  if (old.empty()) return;
+  const Result<std::int64_t> oom_memory = file_->connection.integer(
+      "SELECT count(*) FROM learned WHERE image = '#oom'");
+  if (oom_memory && *oom_memory > 0) return;
+  if (Status copied = copy_learned(old); !copied)
+    carry_failure_ = "the learned state in " + escape_name(old) + " could not be copied: " +
+                     copied.error().text;
+  file_->connection.fault() = {};
+}
+
+// The memory of OOM kills first: it must not be lost because the rest does not fit.
+Status Store::Impl::copy_learned(const std::string& from) {
+  std::string quoted;
+  for (const char c : from) quoted += c == '\'' ? std::string("''") : std::string(1, c);
+  Connection& connection = file_->connection;
+  if (Status attached = connection.execute("ATTACH '" + quoted + "' AS old"); !attached)
+    return attached;
+  const std::string copy = "INSERT OR IGNORE INTO learned (image, crc32c, json) "
+                           "SELECT image, crc32c, json FROM old.learned";
+  const Status memory = connection.execute(copy + " WHERE image = '#oom'");
+  const Status rest = connection.execute(copy);
+  const Status detached = connection.execute("DETACH old");
+  if (!memory) return memory;
+  if (!rest) return rest;
+  return detached;
 }
 
 // The old file must be closed before a new one gets its name.
@@ -104,6 +131,7 @@ Status Store::Impl::replace(const std::string& reason) {
     Result<std::string> aside = set_aside(options_.path, reason);
     if (!aside) return std::unexpected(aside.error());
     quarantined_ = *aside;
+    detached_ = false;  // the missing file is no sign of a missing file system
   }
   return open_file();
 }
@@ -142,6 +170,7 @@ Status Store::Impl::open() {
                                            std::to_string(kMinimumCap.value));
   if (const std::string wrong = wrong_retention(options_.retention); !wrong.empty())
     return failure(ErrorKind::invalid, "history: " + wrong);
+  ::unlink((options_.path + ".reserve").c_str());  // of an earlier version
   const Status opened = open_or_replace();
   if (!opened && open_fault_.busy() && options_.wait_for_lock_since) {
     detached_ = ends_open_ = true;
@@ -268,6 +297,7 @@ std::uint64_t Store::reopen_count() const { return impl_->reopen_count_; }
 std::uint64_t Store::size_bytes() const { return impl_->size_bytes(); }
 const std::optional<std::string>& Store::degraded() const { return impl_->degraded_; }
 const std::optional<std::string>& Store::quarantined() const { return impl_->quarantined_; }
+const std::optional<std::string>& Store::carry_failure() const { return impl_->carry_failure_; }
 std::uint64_t Store::damaged_count() const { return impl_->damaged_count(); }
 std::uint64_t Store::dropped_samples() const { return impl_->dropped_samples(); }
 

@@ -136,6 +136,9 @@ class Store {
   const std::optional<std::string>& degraded() const;
   // The new name of the last file that was replaced since open().
   const std::optional<std::string>& quarantined() const;
+  // Why the learned state of a file of an older schema is not in this one, for people. It is tried
+  // again at the next open.
+  const std::optional<std::string>& carry_failure() const;
   // Damaged blocks and journal rows that reading left out.
   std::uint64_t damaged_count() const;
   std::uint64_t dropped_samples() const;

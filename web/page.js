@@ -190,12 +190,12 @@ function showContainers(containers) {
 // What the history lost since the daemon started.
 function lossText(store) {
   const counts = [
-    [store.dropped_samples, "samples dropped because memory was full"],
-    [store.dropped_entries, "journal entries dropped because memory was full"],
+    [store.dropped_samples, "samples dropped because they could not be written"],
+    [store.dropped_entries, "journal entries dropped because they could not be written"],
     [store.damaged, "damaged blocks or rows"],
   ];
   const parts = counts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
-  if (store.quarantined) parts.push(`the content of a damaged file, kept as ${store.quarantined}`);
+  if (store.quarantined) parts.push(`the earlier history file, kept as ${store.quarantined}`);
   return parts.length ? `Lost from the history: ${parts.join("; ")}` : "";
 }
 

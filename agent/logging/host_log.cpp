@@ -90,16 +90,16 @@ void HostLog::sources(const StatusReport& status, MonotonicTime now) {
   losses(status);
 }
 
-// What was lost before the first call is told by whoever opened the history.
+// The caller that opened the history reports losses from before the first call.
 void HostLog::losses(const StatusReport& status) {
   const std::string& kept = status.store.quarantined;
   if (quarantined_ && *quarantined_ != kept && !kept.empty())
-    damaged("the history was damaged; it was kept as " + kept + " and a new one begun");
+    damaged("the history file was replaced; the earlier one was kept as " + kept);
   quarantined_ = kept;
   if (const bool dropped = status.store.dropped_samples + status.store.dropped_entries > 0;
       dropped && !std::exchange(dropped_, dropped))
-    damaged("what cannot be written does not fit into memory any more: of the history the oldest "
-            "samples are given up (cgphase status)");
+    damaged("samples or journal entries of the history are dropped, because they cannot be written "
+            "(cgphase status)");
 }
 
 void HostLog::source(const SourceReport& source, MonotonicTime now) {

@@ -132,12 +132,12 @@ std::string lost_text(const StatusReport& report) {
     if (number > 0) add(fmt::format("{} {}", number, what));
   };
   const auto& store = report.store;
-  count(store.dropped_samples, "samples dropped because memory was full");
-  count(store.dropped_entries, "journal entries dropped because memory was full");
+  count(store.dropped_samples, "samples dropped because they could not be written");
+  count(store.dropped_entries, "journal entries dropped because they could not be written");
   count(store.left_out, "refusals over one user's share of the journal");
   count(store.damaged, "damaged blocks or rows");
   if (!store.quarantined.empty())
-    add("the content of a damaged file, kept as " + escape_name(store.quarantined));
+    add("the earlier history file, kept as " + escape_name(store.quarantined));
   return text;
 }
 

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/crc32.h"
 #include "base/file.h"
 #include "storage/schema.h"
 #include "storage/store.h"
@@ -301,6 +302,24 @@ TEST_CASE("a file of an older schema is moved aside, and the new one has what wa
   }
   run_sql(path + ".old-1", "PRAGMA user_version=" + std::to_string(kSchema));
   CHECK(open_store(path + ".old-1").decisions(kOne, at_second(9), 9)->size() == 1);
+}
+
+// The table is the one of the first schema, so that a column added later fails here.
+TEST_CASE("learned state of an older file is copied later if a start was interrupted") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.path("h.db"), json = R"({"floors":7})";
+  run_sql(
+      path + ".old-1",
+      "PRAGMA application_id=" + std::to_string(kApplicationId) +
+          "; PRAGMA user_version=1; CREATE TABLE learned (saved INTEGER PRIMARY KEY, image TEXT "
+          "NOT NULL UNIQUE, crc32c INTEGER NOT NULL, json TEXT NOT NULL); INSERT INTO learned "
+          "(image, crc32c, json) VALUES ('#oom', " +
+          std::to_string(crc32c(json)) + ", '" + json + "')");
+  for (int opens = 0; opens < 2; ++opens) {
+    Store store = open_store(path);
+    CHECK_FALSE(store.carry_failure());
+    CHECK(store.load_learned("#oom").value() == nlohmann::json{{"floors", 7}});
+  }
 }
 
 TEST_CASE("a second store on the same file is refused with the way out") {

@@ -291,9 +291,9 @@ class Answers(unittest.TestCase):
              "The companion is not running: if the daemon dies, limits are not restored.",
              "somebody holds this host",
              "History: cannot write: disk full",
-             "Lost from the history: 3 samples dropped because memory was full; 2 journal entries "
-             "dropped because memory was full; 1 damaged blocks or rows; the content of a damaged "
-             "file, kept as /var/lib/cgphase/history.db.corrupt-1",
+             "Lost from the history: 3 samples dropped because they could not be written; 2 "
+             "journal entries dropped because they could not be written; 1 damaged blocks or "
+             "rows; the earlier history file, kept as /var/lib/cgphase/history.db.corrupt-1",
              "swap off: the host has no swap",
              "eBPF off"])
 

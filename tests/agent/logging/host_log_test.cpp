@@ -102,8 +102,8 @@ TEST_CASE("a history damaged while the daemon runs is told once, and so is what 
   log.sources(status, kFirstLook);
   REQUIRE(told.kinds() == std::vector{Message::stored_damaged, Message::stored_damaged});
   CHECK(told.entries[0].text ==
-        "the history was damaged; it was kept as /s/history.db.corrupt-2 and a new one begun");
-  CHECK(told.entries[1].text.find("the oldest samples are given up") != std::string::npos);
+        "the history file was replaced; the earlier one was kept as /s/history.db.corrupt-2");
+  CHECK(told.entries[1].text.find("because they cannot be written") != std::string::npos);
 }
 
 TEST_CASE("sources that come and go are told so often in a window, and the rest after it") {

@@ -142,7 +142,7 @@ TEST_CASE("show prints one container in full") {
         "block        64.0 MiB in 256 requests, 2 ms each\n"
         "recommended  0.50, 1.1 GiB\n"
         "saved        1.40, 819 MiB\n"
-        "holding      cpu too_small, memory trial_running\n"
+        "blocked by   cpu too_small, memory trial_running\n"
         "throttled    1.5 s\n"
         "memory wait  40 ms\n"
         "oom kills    0\n");
@@ -186,12 +186,11 @@ TEST_CASE("status shows what the history lost") {
   report.store.dropped_samples = 1200;
   report.store.damaged = 2;
   report.store.quarantined = "/var/lib/cgphase/history.db.corrupt-1";
-  CHECK(
-      render_status(report, plain())
-          .find(
-              "lost        1200 samples dropped because memory was full; 2 damaged blocks or rows; "
-              "the content of a damaged file, kept as /var/lib/cgphase/history.db.corrupt-1\n") !=
-      std::string::npos);
+  CHECK(render_status(report, plain())
+            .find("lost        1200 samples dropped because they could not be written; 2 damaged "
+                  "blocks or rows; "
+                  "the earlier history file, kept as /var/lib/cgphase/history.db.corrupt-1\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("status says that nothing was changed as long as that is true") {
