@@ -88,7 +88,7 @@ class Answers {
   void answer(const RestoreRequest& request, const Peer&, const Respond& respond);
   void answer(const ModelRequest&, const Peer&, const Respond& respond);
   void answer(const PinRequest& request, const Peer&, const Respond& respond);
-  nlohmann::json explain_from_memory(ExplainReport explained, WallTime until) const;
+  std::vector<JournalEntry> recent_entries(CgroupId id, WallTime until) const;
   void record_rows(const HistoryRequest& request, const Respond& respond);
   void full_history(const HistoryRequest& request, CgroupId id, const Respond& respond);
   nlohmann::json fit(const FitRequest& request, const Peer& peer);

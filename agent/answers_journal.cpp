@@ -51,33 +51,39 @@ void Answers::answer(const ExplainRequest& request, const Peer&, const Respond& 
       explained.unwritable = agent_.unwritable();
   }
   const WallTime until = explained.at.value_or(clock_.wall_now());
-  if (agent_.store() == nullptr) return respond(explain_from_memory(std::move(explained), until));
+  std::vector<JournalEntry> recent = recent_entries(explained.now.container.id, until);
+  if (agent_.store() == nullptr) {
+    explained.decisions = std::move(recent);
+    return respond(to_json(explained));
+  }
   // A refused question drops `respond`, and the client gets an error.
-  (void)agent_.store()->query([explained = std::move(explained), until,
-                             asked = *std::move(asked), respond](Store& store) mutable {
+  (void)agent_.store()->query([explained = std::move(explained), recent = std::move(recent), until,
+                               asked = *std::move(asked), respond](Store& store) mutable {
     if (const Status found = find_asked(store, asked); !found)
       return respond(error_reply(found.error()));
     if (asked.gone()) explained.now.container = asked.container;
     auto entries = store.entries(asked.subject, until, kExplainDecisions);
-    if (!entries) return respond(error_reply(entries.error()));
-    explained.decisions = *std::move(entries);
+    // If the file cannot be read, the newest decisions in memory still answer.
+    if (!entries && recent.empty()) return respond(error_reply(entries.error()));
+    explained.decisions = entries ? *std::move(entries) : std::move(recent);
     respond(to_json(explained));
   });
 }
 
-nlohmann::json Answers::explain_from_memory(ExplainReport explained, WallTime until) const {
-  const CgroupId id = explained.now.container.id;
+// The newest decisions about a container until then, from memory, newest first.
+std::vector<JournalEntry> Answers::recent_entries(CgroupId id, WallTime until) const {
+  std::vector<JournalEntry> entries;
   const auto& recent = agent_.journal().recent_decisions();
   for (auto one = recent.rbegin(); one != recent.rend(); ++one) {
     if (one->decision.container != id || one->time > until) continue;
-    if (explained.decisions.size() >= kExplainDecisions) break;
+    if (entries.size() >= kExplainDecisions) break;
     JournalEntry& entry =
-        explained.decisions.emplace_back(JournalEntry{.decision = *one, .written = {}, .end = {}});
+        entries.emplace_back(JournalEntry{.decision = *one, .written = {}, .end = {}});
     for (const JournalOutcome& outcome : agent_.journal().recent_outcomes())
       if (outcome.outcome.decision_id == one->decision.decision_id)
         (outcome.outcome.kind == OutcomeKind::written ? entry.written : entry.end) = outcome;
   }
-  return to_json(explained);
+  return entries;
 }
 
 // Returns events that the file does not have yet; with `all`, every recent event, because writing
@@ -132,13 +138,17 @@ void Answers::answer(const EventsRequest& request, const Peer&, const Respond& r
   }
   // A refused question drops `respond`, and the client gets an error.
   (void)store->query([asked = std::move(asked), span, limit, newest = std::move(newest),
-                    respond](Store& stored) mutable {
+                      respond](Store& stored) mutable {
     if (asked)
       if (const Status found = find_asked(stored, *asked); !found)
         return respond(error_reply(found.error()));
     const auto subject = asked ? std::optional(asked->subject) : std::nullopt;
     auto events = stored.events(subject, span);
-    if (!events) return respond(error_reply(events.error()));
+    if (!events && newest.empty()) return respond(error_reply(events.error()));
+    if (!events) {  // the file cannot be read, but events in memory still answer
+      keep_newest_events(newest, limit);
+      return respond(events_page(newest, false));
+    }
     const bool more = events->size() == limit;
     add_missing(*events, std::move(newest));
     keep_newest_events(*events, limit);
