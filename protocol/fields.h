@@ -244,9 +244,12 @@ class FieldReader {
   static bool take(const json& from, Cores& cores) { return take(from, cores.value); }
   static bool take(const json& from, Microseconds& time) { return take(from, time.value); }
   static bool take(const json& from, MemoryLimit& limit) { return take(from, limit.bytes); }
+  // A newer daemon may have more words. An unknown one is as absent.
   template <class T>
   static bool take(const json& from, std::optional<T>& value) {
-    return take(from, value.emplace());
+    if (take(from, value.emplace())) return true;
+    value.reset();
+    return std::is_enum_v<T> && from.is_string();
   }
   template <class T>
   static bool take(const json& from, std::vector<T>& list) {

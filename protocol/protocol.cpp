@@ -73,8 +73,9 @@ Result<Reply> parse_reply(std::string_view payload) {
   const auto bad = [](const char* text) { return failure(ErrorKind::invalid, text); };
   if (!parsed->is_object()) return bad("reply is not an object");
   const auto schema = parsed->find("schema");
-  if (schema == parsed->end() || *schema != kSchema)
-    return bad("reply is not of schema 2: use the cgphase and cgphased of one package");
+  if (schema == parsed->end() || !schema->is_number_integer() || *schema < kOldestSchema ||
+      *schema > kSchema)
+    return bad("the reply has an unknown schema: use the cgphase and cgphased of one package");
   Reply reply{.body = std::move(*parsed), .exit = Exit::ok, .error = {}};
   const auto error = reply.body.find("error");
   if (error == reply.body.end()) return reply;

@@ -15,6 +15,8 @@
 namespace cgphase {
 
 inline constexpr int kSchema = 2;
+// The command reads replies from here on: an upgrade may leave the old daemon running for a while.
+inline constexpr int kOldestSchema = 1;
 inline constexpr std::size_t kFrameHeaderBytes = 4;
 inline constexpr std::size_t kReplyLimitBytes = 16 * 1024 * 1024;
 inline constexpr int kJsonDepthLimit = 16;
@@ -37,7 +39,7 @@ enum class Exit : int {
 Exit exit_of(ErrorKind kind);
 
 struct Reply {
-  nlohmann::json body;  // {"schema":1, ...}; {"schema":1,"error":{"exit":N,"text":".."}} for errors
+  nlohmann::json body;  // {"schema":2, ...}; {"schema":2,"error":{"exit":N,"text":".."}} for errors
   Exit exit = Exit::ok;
   std::string error;    // empty when exit is ok
 };

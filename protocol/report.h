@@ -159,11 +159,11 @@ struct StatusReport {
   struct {
     std::uint64_t size_bytes = 0, cap_bytes = 0;
     std::string state = "ok";      // "ok", or the fault and what happens now
-    // Lost since the start: samples and journal entries because memory was full, and damaged
+    // Lost since the start: samples and journal entries that could not be written, and damaged
     // blocks or rows of the file.
     std::uint64_t dropped_samples = 0, dropped_entries = 0, damaged = 0;
     std::uint64_t left_out = 0;  // refusals above one user's share of the journal
-    std::string quarantined;     // path of a corrupt file that was replaced; empty: none
+    std::string quarantined;     // path of a corrupt or older file that was replaced
   } store;
   int containers_observe = 0, containers_advise = 0, containers_enforce = 0;
   int containers_hands_off = 0;    // never written, whatever their mode

@@ -61,7 +61,7 @@ class HttpServer {
   std::shared_ptr<Impl> impl_;
 };
 
-// {"schema":1,"error":{...}} as a reply.
+// {"schema":2,"error":{...}} as a reply.
 HttpReply http_error(unsigned status, Exit exit, std::string_view text);
 
 }  // namespace cgphase

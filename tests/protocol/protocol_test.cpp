@@ -178,7 +178,7 @@ TEST_CASE("a good reply says ok and keeps its body") {
   REQUIRE(reply);
   CHECK(reply->exit == Exit::ok);
   CHECK(reply->body["mode"] == "observe");
-  CHECK(reply->body["schema"] == 1);
+  CHECK(reply->body["schema"] == 2);
 }
 
 TEST_CASE("an error reply carries exit code and text") {
@@ -197,8 +197,15 @@ TEST_CASE("an error reply with an exit code out of range is a failure") {
   }
 }
 
+TEST_CASE("a reply of the schema before is read: an upgrade may leave that daemon running") {
+  const auto reply = parse_reply(R"({"schema":1,"error":{"exit":5,"text":"denied"}})");
+  REQUIRE(reply);
+  CHECK(reply->exit == Exit::denied);
+  CHECK(reply->error == "denied");
+}
+
 TEST_CASE("a reply that is not ours is refused") {
-  for (const char* text : {"", "1", "{}", R"({"schema":1})", R"({"schema":2,"error":1})",
+  for (const char* text : {"", "1", "{}", R"({"schema":3})", R"({"schema":2,"error":1})",
                            R"({"schema":2,"error":{"exit":1}})",
                            R"({"schema":2,"error":{"exit":"1","text":"t"}})"})
     CHECK_FALSE(parse_reply(text));

@@ -403,12 +403,12 @@ TEST_CASE("an undo command is quoted for the shell") {
 }
 
 TEST_CASE("every reply carries the schema") {
-  CHECK(to_json(ListReply{})["schema"] == 1);
-  CHECK(to_json(StatusReport{})["schema"] == 1);
-  CHECK(to_json(ExplainReport{})["schema"] == 1);
-  CHECK(events_reply({})["schema"] == 1);
-  CHECK(history_reply({}, {})["schema"] == 1);
-  CHECK(to_json(ActionReport{})["schema"] == 1);
+  CHECK(to_json(ListReply{})["schema"] == 2);
+  CHECK(to_json(StatusReport{})["schema"] == 2);
+  CHECK(to_json(ExplainReport{})["schema"] == 2);
+  CHECK(events_reply({})["schema"] == 2);
+  CHECK(history_reply({}, {})["schema"] == 2);
+  CHECK(to_json(ActionReport{})["schema"] == 2);
 }
 
 // rule: SEC-03

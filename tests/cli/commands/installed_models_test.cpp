@@ -143,7 +143,7 @@ TEST_CASE_FIXTURE(Host, "list shows the models, the one in use, and damaged ones
   REQUIRE(offline({"install", file}).exit == 0);
   REQUIRE(replace_file(state + "/models/2.json", "damaged"));
   const json body = json::parse(offline({"list", "--json"}).out);
-  CHECK(body["schema"] == 1);
+  CHECK(body["schema"] == 2);
   REQUIRE(body["models"].size() >= 3);
   CHECK(body["models"][0]["in_use"] == true);
   CHECK(body["models"][0]["phases"] == 3);
