@@ -107,7 +107,8 @@ void merge_records(PhaseRecords& records, const PhaseRecords& other, double fact
 
 Status check_records(const PhaseRecords& records) {
   const auto refuse = [](const char* why) {
-    return failure(ErrorKind::invalid, std::string("phase records: ") + why);
+    std::string text = "phase records: ";
+    return failure(ErrorKind::invalid, text += why);
   };
   for (const auto& [slot, record] : records) {
     if (slot < 0 || slot >= kPhaseSlots) return refuse("a slot is out of range");

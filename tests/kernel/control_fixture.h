@@ -163,7 +163,7 @@ inline char* touch(std::size_t bytes) {
   return memory;
 }
 
-inline std::function<void(int)> blocked_by(std::size_t bytes) {
+inline std::function<void(int)> using_memory(std::size_t bytes) {
   return [bytes](int ready) {
     touch(bytes);
     say_ready(ready);

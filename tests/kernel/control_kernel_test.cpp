@@ -53,7 +53,7 @@ TEST_CASE("kernel: a lowered cpu.max throttles, and the raise ends it") {
 TEST_CASE("kernel: a naive memory limit causes an OOM kill") {
   const TestCgroup group;
   group.put("memory.max", std::to_string(256 * kMiB));
-  Child child(group, blocked_by(96 * kMiB));
+  Child child(group, using_memory(96 * kMiB));
   const std::uint64_t current = parse_u64(group.get("memory.current")).value();
   REQUIRE(current >= 96 * kMiB);
   group.put("memory.max", std::to_string(current - current / 10));
@@ -67,7 +67,7 @@ TEST_CASE("kernel: the writer rejects the same limit and the process survives") 
   group.put("memory.max", std::to_string(256 * kMiB));
   Writing writing;
   writing.attach(group);
-  Child child(group, blocked_by(96 * kMiB));
+  Child child(group, using_memory(96 * kMiB));
   const std::uint64_t current = parse_u64(group.get("memory.current")).value();
   const Limits naive = with_memory(group.limits(), current - current / 10);
   for (const auto ceiling : {std::optional<Bytes>(Bytes{80 * kMiB}), std::optional<Bytes>()}) {
@@ -197,7 +197,7 @@ TEST_CASE("kernel: a value that the kernel rejects reverts the whole change") {
   group.put("memory.max", std::to_string(256 * kMiB));
   Writing writing;
   writing.attach(group);
-  const Child child(group, blocked_by(64 * kMiB));
+  const Child child(group, using_memory(64 * kMiB));
   Limits after = with_memory(with_quota(group.limits(), 50'000), 32 * kMiB);
   const Limits before = group.limits();
   CHECK_FALSE(writing.write(group, after).written);

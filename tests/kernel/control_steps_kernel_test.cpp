@@ -167,7 +167,7 @@ class Traced {
 
 class Box {
  public:
-  Box() : child_(group, blocked_by(24 * kMiB)) {}
+  Box() : child_(group, using_memory(24 * kMiB)) {}
   // Restores the state before any change, without a lease.
   void reset() {
     std::filesystem::remove_all(runtime() + "/leases");

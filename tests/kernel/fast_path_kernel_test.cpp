@@ -208,7 +208,7 @@ TEST_CASE("kernel: the start and end of processes are reported") {
   const TestCgroup group;
   Told told(group);
   {
-    const Child child(group, blocked_by(4096));
+    const Child child(group, using_memory(4096));
     CHECK(told.hears(kSignalEvents));
     told.forget();
   }
@@ -249,7 +249,7 @@ TEST_CASE("kernel: after the last process ends, the original limits are restored
   Writing writing(true);
   writing.attach(group);
   {
-    const Child child(group, blocked_by(16 * kMiB));
+    const Child child(group, using_memory(16 * kMiB));
     const Limits lower = with_memory(with_quota(group.limits(), 40'000), 128 * kMiB);
     REQUIRE(writing.write(group, lower).written);
   }

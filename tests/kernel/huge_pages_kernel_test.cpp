@@ -49,7 +49,7 @@ TEST_CASE("huge: pages that no line explains are need, and no limit is set below
     writing.attach(*group);
   }
   const Child with_huge(huge, holding_huge_pages());
-  const Child with_plain(plain, blocked_by(kHeld));
+  const Child with_plain(plain, using_memory(kHeld));
   const Sample one = sample_of(huge), other = sample_of(plain);
   CHECK(one.memory_current->value >= kHeld);
   CHECK_FALSE(one.memory.hugetlb_bytes.has_value());

@@ -121,7 +121,7 @@ TEST_CASE(
   REQUIRE(writing.fast_path->listen(probe.starts()));
   const Limits original = target.limits();
   // Without it the first process in the cgroup would restore them too.
-  const Child resident(target, blocked_by(kMiB));
+  const Child resident(target, using_memory(kMiB));
   int found = 0;
   for (int round = 0; round < kRounds; ++round) {
     REQUIRE(writing.write(target, with_quota(original, 20'000)).written);
@@ -150,7 +150,7 @@ TEST_CASE("bpf: many starts in one container hide no start in another from the f
   REQUIRE(probe.watch(stormy.id().inode, true));
   REQUIRE(probe.watch(target.id().inode, true));
   REQUIRE(writing.fast_path->listen(probe.starts()));
-  const Child resident(target, blocked_by(kMiB));
+  const Child resident(target, using_memory(kMiB));
   const Limits original = target.limits();
   REQUIRE(writing.write(target, with_quota(original, 20'000)).written);
   const auto begun = std::chrono::steady_clock::now();

@@ -128,7 +128,7 @@ ContainerSummary summarise_container(const std::vector<Round>& rounds, std::size
 
 double share(double allocated, double of) { return of > 0 ? 1 - allocated / of : 0; }
 
-struct Recommendation {
+struct Allocation {
   double cores = 0, static_cores = 0, bytes = 0, static_bytes = 0;
 
   void add(const ContainerSummary& one) {
@@ -142,12 +142,12 @@ struct Recommendation {
 };
 
 void sum_shares(const std::vector<Round>& rounds, DemoSummary& summary) {
-  Recommendation all;
+  Allocation all;
   for (const ContainerSummary& one : summary.containers) all.add(one);
   summary.cpu_share = all.cpu_share();
   summary.memory_share = all.memory_share();
   for (const Round& round : rounds) {
-    Recommendation allocation;
+    Allocation allocation;
     for (const json& container : round.managed.at("containers")) {
       ContainerSummary one;
       add_allocation(container, one);
@@ -314,7 +314,7 @@ void append_container(const ContainerSummary& one, std::string& text) {
 
 std::string table_row(const std::array<std::string, 8>& cells) {
   const auto& [job, phases, memory, cores, freed, throttled, kills, restored] = cells;
-  return fmt::format("{:<8}  {:>6}  {:<24}  {:<16}  {:<18}  {:<22}  {:>9}  {}\n", job, phases,
+  return fmt::format("{:<8}  {:>6}  {:<24}  {:<16}  {:<34}  {:<22}  {:>9}  {}\n", job, phases,
                      memory, cores, freed, throttled, kills, restored);
 }
 
@@ -327,7 +327,10 @@ std::string table_row(const ContainerSummary& one) {
       {one.name, std::to_string(one.phases_seen),
        human_bytes(one.static_bytes) + " -> " + human_bytes(one.least_bytes),
        fmt::format("{:.2f} -> {:.2f}", one.static_cores, one.least_cores),
-       fmt::format("{:.0f} %, {:.0f} %", 100 * one.memory_share(), 100 * one.cpu_share()),
+       fmt::format("{:.0f} % ({:.3f} GiB-h), {:.0f} % ({:.3f} core-h)", 100 * one.memory_share(),
+                   (one.static_byte_seconds - one.byte_seconds) / kSecondsPerHour / kBytesPerGiB,
+                   100 * one.cpu_share(),
+                   (one.static_core_seconds - one.core_seconds) / kSecondsPerHour),
        fmt::format("{:.0f} %, {:.0f} %", percent(one.throttled_periods, one.periods),
                    percent(one.twin_throttled_periods, one.twin_periods)),
        std::to_string(one.oom_kills), one.restored ? "yes" : "NO"});

@@ -183,7 +183,8 @@ TEST_CASE("demo: a row has the phases, limits, freed shares, throttling, kills a
   const auto summary = summarise(make_rounds());
   REQUIRE(summary.has_value());
   const std::string text = to_table(*summary);
-  for (const char* part : {"1000 B -> 1000 B", "1.00 -> 0.50", "50 %, 40 %", "4 %, 4 %", "yes"})
+  for (const char* part : {"1000 B -> 1000 B", "1.00 -> 0.50", "50 % (", " GiB-h), 40 % (",
+                           " core-h)", "4 %, 4 %", "yes"})
     CHECK_MESSAGE(text.find(part) != std::string::npos, part, text);
 }
 
