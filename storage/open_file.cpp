@@ -185,6 +185,11 @@ Status OpenFile::flush() {
   return sweep();
 }
 
+void OpenFile::check_disk() {
+  const std::string problem = disk_problem(options_.path, options_.min_free);
+  if (!problem.empty()) degraded_ = "samples are dropped: " + problem;
+}
+
 void OpenFile::drop_samples() {
   dropped_samples_ += history.drop_unflushed();
   rows_.clear();

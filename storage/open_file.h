@@ -38,6 +38,8 @@ class OpenFile {
   void drop_samples();
 
   std::uint64_t damaged_count() const { return history.damaged_blocks() + journal.damaged_rows(); }
+  // Call it after the file was opened: a read-only disk refuses only the first write.
+  void check_disk();
   std::uint64_t dropped_samples() const { return dropped_samples_; }
   const std::optional<std::string>& degraded() const { return degraded_; }
   int failures = 0;  // I/O errors since the last write without an error; counted by the Store
