@@ -41,9 +41,10 @@ starts() {
   until_true 20000 answers || fail 'the daemon does not answer'
 }
 
+json_reports() { cli status --json | grep -q "\"state\": *\"[^\"]*$1"; }
 told() {  # WHAT SENTENCE: in text and in JSON
   until_true 60000 suffers_for "$2" || fail "$1: status does not report '$2': $(cli status)"
-  cli status --json | grep -q "\"state\": *\"[^\"]*$2" ||
+  until_true 20000 json_reports "$2" ||
     fail "$1: the JSON does not report '$2': $(cli status --json | grep '"state"')"
 }
 
@@ -57,7 +58,7 @@ goes_on() {  # WHAT CONTAINER
   # A read-only disk closes the file, so no history answers.
   [ "$1" = read-only ] || until_true 20000 was_written "$2" ||
     fail "$1: the journal does not answer: $(cli events)"
-  suffers || fail "$1: the disk was not bad all the time, so nothing is proved"
+  until_true 20000 suffers || fail "$1: the disk was not bad all the time, so nothing is proved"
   until=$((EPOCHSECONDS + 1))  # after every decision of this second
 }
 was_written() { cli events "$1" | grep -q 'it was written'; }
