@@ -259,7 +259,10 @@ Status OpenFile::append(const std::vector<HistoryPoint>& points,
       }
       return write_journal(decisions, outcomes);
     });
-    if (!written) return written;
+    if (!written) {
+      check_disk();  // or status says ok until the next flush
+      return written;
+    }
     rows_.merge(found);
   }
   for (const HistoryPoint& point : points) history.add(rows_.at(point.sample.id), point);

@@ -38,7 +38,8 @@ class OpenFile {
   void drop_samples();
 
   std::uint64_t damaged_count() const { return history.damaged_blocks() + journal.damaged_rows(); }
-  // Call it after the file was opened: a read-only disk refuses only the first write.
+  // Sets degraded() if the disk is short or read-only. A read-only disk lets the file be opened, and
+  // for a while lets some writes pass.
   void check_disk();
   std::uint64_t dropped_samples() const { return dropped_samples_; }
   const std::optional<std::string>& degraded() const { return degraded_; }
