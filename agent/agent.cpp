@@ -298,9 +298,6 @@ void Agent::submit(const Decision& decision) {
                      .new_limits = decision.new_limits,
                      .raise = decision.direction == Direction::raise,
                      .decided = decision.time, .reason = why(decision)};
-  // memory.max is the owner's. A decision that differs there is based on a value that somebody else
-  // has changed since.
-  change.new_limits.memory_max = change.old_limits.memory_max;
   const bool lowers_memory =
       decision.resource == Resource::memory && decision.direction == Direction::lower;
   if (const auto bytes = decision.new_limits.memory_bytes(); lowers_memory && bytes)

@@ -9,10 +9,9 @@
 namespace cgphase {
 namespace {
 
-// Copies the knobs of one resource that `from` has.
+// Copies the knobs of one resource that cgphase writes and `from` has. memory.max is the owner's.
 void copy_knobs(const Limits& from, Resource resource, Limits& to) {
   if (resource == Resource::memory) {
-    if (from.memory_max) to.memory_max = from.memory_max;
     if (from.memory_high) to.memory_high = from.memory_high;
     return;
   }
@@ -45,7 +44,6 @@ void ExternalChangeDetector::asked(const Decision& decision) {
   };
   keep_changed(&Limits::cpu_max);
   keep_changed(&Limits::cpu_max_burst);
-  keep_changed(&Limits::memory_max);
   keep_changed(&Limits::memory_high);
   copy_knobs(changed, decision.resource, newest_ask_);
   if (asked_.size() < kRemembered) asked_.push_back(changed);
@@ -96,7 +94,6 @@ void ExternalChangeDetector::written(const Limits& in_force, Resource resource,
   Limits ours = in_force;
   drop_foreign(&Limits::cpu_max, ours);
   drop_foreign(&Limits::cpu_max_burst, ours);
-  drop_foreign(&Limits::memory_max, ours);
   drop_foreign(&Limits::memory_high, ours);
   copy_knobs(ours, resource, expected_);
 }
@@ -138,6 +135,17 @@ void ExternalChangeDetector::reverted(MonotonicTime now) {
   reverts_.erase(reverts_.begin());
   extend(pause_until_, now + std::max<std::chrono::nanoseconds>(
                                  kHour - (now - reverts_.front()), config_.stand_down));
+}
+
+bool ExternalChangeDetector::unexplained(const SafetyInput& input, Resource resource) const {
+  if (!predates_write(input.time)) return false;
+  const auto differs = [&](auto Limits::*knob) {
+    const auto& found = input.sample->limits.*knob;
+    return found && found != expected_.*knob;
+  };
+  if (resource == Resource::memory)
+    return differs(&Limits::memory_max) || differs(&Limits::memory_high);
+  return differs(&Limits::cpu_max) || differs(&Limits::cpu_max_burst);
 }
 
 bool ExternalChangeDetector::observe(const SafetyInput& input, bool active) {

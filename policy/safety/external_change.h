@@ -32,6 +32,9 @@ class ExternalChangeDetector {
   // Whether the last observe() found a limit of `resource` that somebody changed or a reset
   // restored.
   bool changed(Resource resource) const { return changed_[static_cast<std::size_t>(resource)]; }
+  // Whether the sample has a limit of `resource` that is neither ours nor judged yet: somebody else
+  // wrote it beside our last write. The next sample decides.
+  bool unexplained(const SafetyInput& input, Resource resource) const;
   // The verdict that blocks a lowering: standing_down after somebody else's change,
   // silently_reverted in the pause before the next attempt. Otherwise allowed.
   Verdict blocked_by(MonotonicTime now) const;

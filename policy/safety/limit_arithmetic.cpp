@@ -76,7 +76,6 @@ CpuKnobs original_cpu(const Limits& limits, const Limits& original) {
 Limits with_original(const Limits& limits, const Limits& original, Resource resource) {
   Limits result = limits;
   if (resource == Resource::memory) {
-    result.memory_max = original_of(&Limits::memory_max, limits, original);
     result.memory_high = original_of(&Limits::memory_high, limits, original);
     return result;
   }
@@ -89,8 +88,7 @@ Limits with_original(const Limits& limits, const Limits& original, Resource reso
 bool is_original(const Limits& limits, const Limits& original, Resource resource) {
   const auto known = [&](auto knob) { return original_of(knob, limits, original); };
   if (resource == Resource::memory)
-    return known(&Limits::memory_max) == limits.memory_max &&
-           known(&Limits::memory_high) == limits.memory_high;
+    return known(&Limits::memory_high) == limits.memory_high;
   const auto max = known(&Limits::cpu_max);
   if (max != limits.cpu_max) return false;
   const auto burst = known(&Limits::cpu_max_burst);

@@ -12,6 +12,7 @@ std::optional<double> cpu_in_force(const Limits& limits, const HostCapacity& hos
 std::optional<double> memory_in_force(const Limits& limits, const HostCapacity& host);
 
 // `limits` with the knobs of one resource replaced by those of `original`, if both have them.
+// memory.max is the owner's and never replaced.
 Limits with_original(const Limits& limits, const Limits& original, Resource resource);
 bool is_original(const Limits& limits, const Limits& original, Resource resource);
 
@@ -26,7 +27,7 @@ Limits with_cpu(const Limits& limits, const Limits& original, const HostCapacity
                 double cores, bool asked = false);
 
 // `limits` with memory.high of `bytes`, rounded up to a page. memory.max is unchanged. At or above
-// the ceiling, or if memory.high cannot be read, both are the originals.
+// the ceiling it is the original.
 Limits with_memory(const Limits& limits, const Limits& original, const HostCapacity& host,
                    double bytes, bool asked = false);
 

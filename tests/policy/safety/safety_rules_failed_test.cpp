@@ -95,12 +95,12 @@ TEST_CASE("a limit lowered by an earlier daemon is restored in every mode") {
   for (const Mode mode : {Mode::observe, Mode::advise, Mode::enforce}) {
     SafetyWorld world;
     world.input.mode = mode;
-    world.sample.limits.memory_max = MemoryLimit{Bytes{2 * kGiB}};
+    world.sample.limits.memory_high = MemoryLimit{Bytes{2 * kGiB}};
     world.apply = false;
     const auto raise = world.find(Resource::memory, Direction::raise, 1);
     REQUIRE(raise.has_value());
     CHECK(raise->reason == Reason::restored);
-    CHECK(raise->new_limits.memory_max == world.original.memory_max);
+    CHECK(raise->new_limits.memory_high == world.original.memory_high);
     world.apply = true;
     world.safety.written(*raise, WriteEnd::failed, world.sample.limits, world.time);
     world.ticks(2);

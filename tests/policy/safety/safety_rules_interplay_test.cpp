@@ -136,6 +136,32 @@ TEST_CASE("an event in a sample older than our write restores in the next tick")
   CHECK(world.memory_bytes() == 8 * kGiB);
 }
 
+// rule: S-08
+TEST_CASE("a limit that the owner sets beside our write is not overwritten by the old original") {
+  for (const Resource resource : {Resource::cpu, Resource::memory}) {
+    CAPTURE(static_cast<int>(resource));
+    SafetyWorld world;
+    world.recommendation.cpu = Cores{1};
+    if (resource == Resource::memory) world.recommendation.cpu.reset();
+    else world.recommendation.memory.reset();
+    const Decision lowering = ask_lowering(world, resource);
+    world.safety.written(lowering, WriteEnd::done, lowering.new_limits, world.time + seconds(1));
+    world.sample.limits = lowering.new_limits;
+    change_limit(world, resource);
+    const Limits of_owner = world.sample.limits;
+    world.input.gpu = true;  // a reason to restore the quota
+    *world.sample.memory_events.max += 1;
+    world.apply = true;
+    world.tick();
+    CHECK(world.sample.limits == of_owner);
+    world.ticks(20);
+    CHECK(world.sample.limits.cpu_max == of_owner.cpu_max);
+    CHECK(world.sample.limits.memory_max == of_owner.memory_max);
+    CHECK(world.safety.original().memory_max == of_owner.memory_max);
+    CHECK(world.memory_bytes() == of_owner.memory_max->bytes->value);
+  }
+}
+
 TEST_CASE("a sample older than our write ends no trial") {
   SafetyWorld world;
   Limits in_force;
