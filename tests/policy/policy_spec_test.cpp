@@ -101,22 +101,18 @@ TEST_CASE("every parameter accepts its minimum, maximum and default, and nothing
     }
 }
 
-TEST_CASE("docs/internals/policies.md lists every policy and parameter") {
+TEST_CASE("docs/internals/policies.md lists every policy, parameter and default") {
   const auto text = read_file(CGPHASE_SOURCE_DIR "/docs/internals/policies.md", 1 << 20);
   REQUIRE(text.has_value());
   for (const PolicyEntry& entry : policy_entries()) {
     CAPTURE(entry.name);
-    CHECK(text->find(fmt::format("\n| `{}` | ", entry.name)) != std::string::npos);
-    for (const PolicyParameter& one : entry.parameters) {
-      CAPTURE(one.name);
-      const auto number = [](double value) {
-        return value < 1e6 ? fmt::format("{}", value) : fmt::format("{:.0f}", value);
-      };
-      const std::string row = fmt::format(
-          "\n| `{}` | `{}` | {} | {} to {}{} | ", entry.name, one.name, number(one.published),
-          number(one.least), number(one.most), one.whole ? ", whole" : "");
-      CHECK(text->find(row) != std::string::npos);
-    }
+    const std::size_t begin = text->find(fmt::format("\n| `{}` | ", entry.name));
+    REQUIRE(begin != std::string::npos);
+    const std::string row = text->substr(begin, text->find('\n', begin + 1) - begin);
+    for (const PolicyParameter& one : entry.parameters)
+      CHECK(row.contains(one.published < 1e6
+                             ? fmt::format("`{}` {}", one.name, one.published)
+                             : fmt::format("`{}` {:.0f}", one.name, one.published)));
   }
 }
 
