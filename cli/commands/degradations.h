@@ -1,5 +1,5 @@
-// What a host may lack, what that costs, and how to fix it: the table behind `cgphase doctor` and
-// docs/troubleshooting.md. Each row is checked by reading files; kernel versions are not compared.
+// What a host may lack, what that costs, and how to fix it: the table behind `cgphase doctor`. Each
+// row is checked by reading files; kernel versions are not compared.
 #pragma once
 
 #include <span>

@@ -5,7 +5,6 @@
 
 #include <map>
 
-#include "base/file.h"
 #include "tests/cli/fake_host.h"
 
 using namespace cgphase;
@@ -111,16 +110,6 @@ TEST_CASE("every degradation is found, alone, on a host that lacks it, with cost
     CHECK_FALSE(row.cost.empty());
     CHECK_FALSE(row.way_out.empty());
   }
-}
-
-TEST_CASE("docs/troubleshooting.md lists exactly the degradations that doctor prints") {
-  const auto text = read_file(CGPHASE_SOURCE_DIR "/docs/troubleshooting.md", 256 * 1024);
-  REQUIRE(text);
-  std::string table =
-      "| finding | what is missing | what it costs | the way out |\n|---|---|---|---|\n";
-  for (const Degradation& row : degradations())
-    table += fmt::format("| {} | {} | {} | {} |\n", row.check, row.missing, row.cost, row.way_out);
-  CHECK_MESSAGE(text->find(table + "\n") != std::string::npos, "it should have\n", table);
 }
 
 TEST_CASE("an unreadable PSI file means that PSI is off, as on Linux 5.10 with psi=0") {
