@@ -1,6 +1,6 @@
 // Decides when the fast path acts on one container. It is pure, so that each rule has a test
 // without a kernel. It can only ask for more. Its numbers are those of the safety rules and its own
-// below (docs/safety.md, fast path).
+// below (docs/safety.md).
 #pragma once
 
 #include <algorithm>
