@@ -222,14 +222,14 @@ ProgramWatch::Environment Agent::around_programs() const {
 }
 
 void Agent::watch_programs() {
-  programs_.look(tick_, around_programs());
+  programs_.observe(tick_, around_programs());
   if (listening_ || !parts_.fast_path || !parts_.probes) return;
   if (auto starts = parts_.probes->program_starts())
     listening_ = parts_.fast_path->listen(std::move(starts)).has_value();
 }
 
 void Agent::beat() {
-  programs_.hear(clock_.monotonic_now(), around_programs());
+  programs_.drain_events(clock_.monotonic_now(), around_programs());
   watch_kill_switch();
   overrides_.answer_saved();
   if (parts_.kernel_writer != nullptr) parts_.kernel_writer->heartbeat(clock_.monotonic_now());
@@ -401,7 +401,7 @@ ExternalFacts Agent::facts_of(const ContainerInfo& info) const {
 
 bool Agent::watch_neighbours() {
   const bool before = standing_down().empty();
-  const bool changed = neighbourhood_.look(clock_.monotonic_now());
+  const bool changed = neighbourhood_.scan(clock_.monotonic_now());
   if (standing_down().empty() != before) {
     TickInput input{.other_manager = !standing_down().empty()};
     step(input);
@@ -495,7 +495,7 @@ std::vector<std::string> Agent::reload(Config config) {
   follow_host_mode();
   parts_.core.set_safety(config_.safety);
   if (parts_.fast_path) parts_.fast_path->set_safety(config_.safety);
-  neighbourhood_.look_again();
+  neighbourhood_.request_scan();
   (void)apply_modes();
   return kept;
 }

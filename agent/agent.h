@@ -43,10 +43,10 @@ class Agent {
   struct Parts {
     NodeSampler sampler;
     Core core;
-    LimitWriter* writer = nullptr;               // null where nothing may be written
-    KernelLimitWriter* kernel_writer = nullptr;  // the same object where it is the real one
+    LimitWriter* writer = nullptr;               // null if nothing may be written
+    KernelLimitWriter* kernel_writer = nullptr;  // the same object if it is the real one
     FastPath* fast_path = nullptr;                      // may be null
-    std::unique_ptr<ProbeSource> probes;         // may be null: nothing is asked of BPF
+    std::unique_ptr<ProbeSource> probes;         // null: no BPF
     std::unique_ptr<GpuScanner> gpu_scanner;     // never null
     std::unique_ptr<GpuSource> gpus;             // may be null: GPUs are not read
     std::unique_ptr<StoreThread> store;          // may be null: history is off
@@ -143,7 +143,7 @@ class Agent {
   const OutsideUse& outside() const { return outside_; }
   const GpuUsage& gpu_usage() const { return gpu_usage_; }
   Learning& learning() { return learning_; }
-  // Of its waits for a processor; nothing where they are not counted.
+  // Its waits for a processor; absent if they are not counted.
   std::optional<RunQueueHistogram> run_queue_histogram(CgroupId id) const {
     return parts_.probes ? parts_.probes->run_queue_histogram(id) : std::nullopt;
   }

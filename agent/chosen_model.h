@@ -17,19 +17,19 @@ struct ChosenModel {
   std::shared_ptr<const PhaseEngine> engine;  // null: no phases
   std::string path;
   std::string origin;  // "configuration", "installed" or "package"
-  // One sentence for each installed one that cannot be used; what stands in is `path`.
+  // One sentence for each installed model that cannot be used; `path` replaces it.
   std::vector<std::string> passed_over;
 };
 
-// Errors: those of load_model(), of the one that the configuration names or of the package's; an
-// installed one is passed over instead.
+// Errors: those of load_model() for the model of the configuration or of the package. An installed
+// model with an error is passed over.
 Result<ChosenModel> choose_model(const Config& config);
 
-// What was learned of phases is kept under the key of the model that they are of.
+// The key of the model. Statistics of its phases are stored under it.
 std::string model_key(const PhaseEngine* engine);
 
-// How old memory.stat of a container may be that is only observed (NodeSampler): half a step of the
-// model, which looks at memory once a step, and never so old that people wonder.
+// Maximum age of memory.stat of a container in observe mode (NodeSampler): half a step of the
+// model, which reads memory once a step. It is capped, so that `list` shows no old values.
 std::chrono::nanoseconds observed_memory_age(const PhaseEngine* engine);
 
 }  // namespace cgphase

@@ -11,7 +11,7 @@
 namespace cgphase {
 
 struct DaemonOptions {
-  // Absent: /etc/cgphase/cgphase.toml, where it exists.
+  // Absent: /etc/cgphase/cgphase.toml, if it exists.
   std::optional<std::string> config_path;
   // "--mode enforce" and the like; each overrides one key of the configuration.
   struct Override {
@@ -25,8 +25,8 @@ struct DaemonOptions {
 Result<Config> effective_config(const DaemonOptions& options);
 
 // Runs until SIGTERM or SIGINT, then restores every limit. Each missing requirement is one sentence
-// on standard error: a hard one ends the start, a soft one is told in `status`. Returns an exit
-// code of the contract; `invalid` (6) must not be restarted.
+// on standard error. A hard one ends the start; `status` reports a soft one. Returns an exit
+// status; after `invalid` (6) a restart does not help.
 Exit run_daemon(const DaemonOptions& options);
 
 }  // namespace cgphase

@@ -21,26 +21,25 @@ struct Refusal {
 template <class T>
 using Started = std::expected<T, Refusal>;
 
-// A start fails by permission, by the disk, or by something that stays wrong until somebody mends
-// it: then a restart would not help (RestartPreventExitStatus=6).
+// A start fails because of a permission, the disk, or an error that stays until an administrator
+// corrects it. After the last, a restart does not help (RestartPreventExitStatus=6).
 std::unexpected<Refusal> refuse(const Error& error);
 
-// The cgroups that `config` names, or what is mounted; refused where its mode needs more than they
-// have.
+// The cgroups that `config` names, or those that are mounted. Refused if its mode needs more.
 Started<CgroupRoot> ready_root(const Config& config);
 
 // The model that a daemon with `config` runs.
 Started<ChosenModel> ready_model(const Config& config);
 
-// Whether leases will lie where the unit restores from: `given` is $RUNTIME_DIRECTORY, which
-// systemd sets for a unit with RuntimeDirectory=; its ExecStopPost= and OnFailure= look nowhere
-// else. Empty: nobody restores but the daemon and its companion.
+// Checks that leases are stored where the unit restores from. `given` is $RUNTIME_DIRECTORY, which
+// systemd sets for a unit with RuntimeDirectory=. The unit's ExecStopPost= and OnFailure= read no
+// other directory. Empty: only the daemon and its companion restore.
 Started<void> ready_runtime_dir(const Config& config, std::string_view given);
 // The same with what this process was given.
 Started<void> ready_runtime_dir(const Config& config);
 
-// Whether a daemon with `config` would start here, once the one that may run has ended, as far as
-// nothing has to be changed to know it.
+// Checks whether a daemon with `config` would start here after a running one has ended. Changes
+// nothing.
 Started<void> check_readiness(const Config& config);
 
 }  // namespace cgphase

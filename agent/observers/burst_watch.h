@@ -14,25 +14,25 @@
 
 namespace cgphase {
 
-// Images whose histories are in memory; beyond that the first by name goes.
+// Maximum number of images in memory. Beyond that, the first by name is dropped.
 inline constexpr std::size_t kBurstImages = 256;
 
 // Owned and used by the agent's thread alone.
 class BurstWatch {
  public:
-  // One tick. Whoever vanished in it was ended before, or is forgotten.
+  // Adds one tick. Call end() before for containers that vanished in it, else they are forgotten.
   void observe(const NodeSample& tick);
-  // The run of a container is over, or nearly. Absent where it had no burst and no idle time.
+  // Ends the run of a container. Absent if it had no burst and no idle time.
   std::optional<RunBursts> end(CgroupId id);
-  // A run of the image that ended.
+  // Adds a run that ended to the history of its image.
   void add(const std::string& image, const RunBursts& run);
 
-  // What the database has of an image. Ignored where it is damaged or something is known already.
+  // Adds the stored history of an image. Ignored if it is damaged, or if the image is known.
   bool knows(const std::string& image) const { return images_.contains(image); }
   void remember(const std::string& image, const nlohmann::json& stored);
 
   // {"now":{..}, "next":{..}}: bursts_to_json() of the run so far, each series with `bursting`
-  // (null where no cut is claimed) and the means `low` and `high` of its cut; and
+  // (null without a cut) and the means `low` and `high` of its cut; and
   // predictions_to_json() from the image's earlier runs.
   nlohmann::json report(CgroupId id, const std::string& image) const;
 
@@ -41,7 +41,7 @@ class BurstWatch {
   std::map<std::string, BurstHistory> images_;
 };
 
-// What the database has of an image, and a run more. A damaged one begins anew.
+// Adds a run to the stored history of an image. A damaged history is replaced.
 nlohmann::json merge_bursts(const nlohmann::json& stored, const RunBursts& run);
 
 }  // namespace cgphase

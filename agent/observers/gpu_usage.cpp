@@ -8,7 +8,7 @@ namespace cgphase {
 namespace {
 
 template <class T>
-void add_told(std::optional<T>& sum, const std::optional<T>& more) {
+void add_if_known(std::optional<T>& sum, const std::optional<T>& more) {
   if (!more) return;
   if constexpr (std::is_same_v<T, Bytes>) sum = Bytes{sum.value_or(T{}).value + more->value};
   else sum = sum.value_or(T{}) + *more;
@@ -22,9 +22,9 @@ void GpuUsage::add_up(const GpuReading& reading) {
     const std::optional<CgroupId> id = containers_.nearest(client.cgroup);
     if (!id) continue;
     GpuStat& sum = uses_[*id].sum;
-    add_told(sum.utilisation_ratio, client.use.utilisation_ratio);
-    add_told(sum.memory_utilisation_ratio, client.use.memory_utilisation_ratio);
-    add_told(sum.memory_bytes, client.use.memory_bytes);
+    add_if_known(sum.utilisation_ratio, client.use.utilisation_ratio);
+    add_if_known(sum.memory_utilisation_ratio, client.use.memory_utilisation_ratio);
+    add_if_known(sum.memory_bytes, client.use.memory_bytes);
     devices[*id].push_back(client.device);
   }
   for (auto& [id, indices] : devices) {

@@ -1,4 +1,4 @@
-// What each container uses of the GPUs of this host, from what the drivers tell of its processes.
+// GPU use of each container, from what the GPU drivers report about its processes.
 #pragma once
 
 #include <map>
@@ -19,20 +19,20 @@ class GpuUsage {
  public:
   explicit GpuUsage(std::unique_ptr<GpuSource> source) : source_(std::move(source)) {}
 
-  // After each reading of the files, before the core steps: fills Sample::gpu of the containers
-  // that have a process on a GPU, from a reading that is not older than GpuSource::kStale. A
-  // process is the innermost container's that its cgroup lies in.
+  // Call it after each sample, before the core steps. Fills Sample::gpu of the containers with a
+  // process on a GPU, if the driver was read within GpuSource::kStale. A process counts for the
+  // innermost container around its cgroup.
   void fill(NodeSample& tick);
 
-  // The ids of the GPUs that it uses, in the driver's order; foreign bytes.
+  // Ids of the GPUs that it uses, in the driver's order; foreign bytes.
   const std::vector<std::string>& gpus_of(CgroupId id) const;
-  // What there is, with what all processes use together; empty where that is not known.
+  // All GPUs, with the use of all processes; empty if unknown.
   const std::vector<GpuDevice>& devices() const;
 
   Source source(MonotonicTime now) const { return source_->source(now); }
 
  private:
-  // Of one container.
+  // The use of one container.
   struct Use {
     GpuStat sum;
     std::vector<std::string> gpus;

@@ -21,7 +21,7 @@ bool GpuWatch::scan(const NodeSample& tick, const std::function<bool(CgroupId)>&
   return judge_hang(tick.time) || changed;
 }
 
-// Who is here, and who has processes.
+// Updates which containers exist and which have processes.
 bool GpuWatch::follow(const NodeSample& tick) {
   for (const CgroupId& id : tick.vanished) watched_.erase(id);
   for (const ContainerInfo& info : tick.appeared)
@@ -87,7 +87,7 @@ bool GpuWatch::take(MonotonicTime now) {
       continue;
     }
     const auto found = watched_.find(*id);
-    // Not of processes that have ended meanwhile.
+    // A scan of processes that have ended is ignored.
     if (found == watched_.end() || !std::exchange(found->second.asked, false)) continue;
     found->second.use = result.use;
     found->second.scanned = asked_;
@@ -145,15 +145,15 @@ Source GpuWatch::source() const {
   };
   source.detail = "seen in " + std::to_string(count(GpuUse::seen)) + " containers";
   if (const auto unknown = count(GpuUse::unknown); unknown > 0)
-    source.detail += ", not to be ruled out in " + std::to_string(unknown);
+    source.detail += ", possible in " + std::to_string(unknown);
   return source;
 }
 
 std::string GpuWatch::degraded() const {
   if (hung_.empty()) return {};
-  return "looking for a GPU hangs at " + hung_ +
-         ", whose /dev may be on a disk that does not answer: it cannot be ruled out there, nor in "
-         "a container that came since, and no further CPU quota comes down from its original";
+  return "the scan for a GPU hangs at " + hung_ +
+         ", whose /dev may be on a disk that does not answer: it and newer containers may have a "
+         "GPU, and no further CPU quota is lowered from its original";
 }
 
 }  // namespace cgphase

@@ -7,8 +7,7 @@
 namespace cgphase {
 namespace {
 
-// Of one kind or more; a host may have a hundred of the same.
-constexpr std::size_t kMostTold = 4;
+constexpr std::size_t kMostNamed = 4;
 
 bool forbids(const Neighbour& neighbour) {
   return neighbour.name->kind == NeighbourKind::manager ||
@@ -17,15 +16,15 @@ bool forbids(const Neighbour& neighbour) {
 
 bool kills(const Neighbour& neighbour) { return !forbids(neighbour); }
 
-// One of each name, "A (pid 7), B (pid 9)".
+// Returns one of each name: "A (pid 7), B (pid 9)".
 template <class Wanted>
-std::string tell(const Neighbours& neighbours, Wanted wanted) {
+std::string names_of(const Neighbours& neighbours, Wanted wanted) {
   std::string text;
-  std::size_t told = 0;
+  std::size_t named = 0;
   const NeighbourName* last = nullptr;
   for (const Neighbour& neighbour : neighbours.seen) {
     if (!wanted(neighbour) || std::exchange(last, neighbour.name) == neighbour.name) continue;
-    if (told++ == kMostTold) return text + ", and more";
+    if (named++ == kMostNamed) return text + ", and more";
     text += (text.empty() ? "" : ", ") + describe(neighbour);
   }
   return text;
@@ -33,13 +32,13 @@ std::string tell(const Neighbours& neighbours, Wanted wanted) {
 
 }  // namespace
 
-bool Neighbourhood::look(MonotonicTime now) {
-  const bool fresh = looked_ && error_.empty() && now >= *looked_ && now - *looked_ < kPeriod;
-  if (!std::exchange(asked_, false) && fresh) return false;
+bool Neighbourhood::scan(MonotonicTime now) {
+  const bool fresh = scanned_ && error_.empty() && now >= *scanned_ && now - *scanned_ < kPeriod;
+  if (!std::exchange(requested_, false) && fresh) return false;
   Result<Neighbours> found = find_neighbours(proc_root_, &kernel_threads_, above_root_);
   if (found) {
     found_ = std::move(*found);
-    looked_ = now;
+    scanned_ = now;
     error_.clear();
   } else {
     error_ = found.error().text;
@@ -60,9 +59,9 @@ void Neighbourhood::judge() {
       monitored_.insert(neighbour.cgroup.substr(0, end));
     }
   }
-  standing_down_ = tell(found_, forbids);
-  if (standing_down_.empty() && !looked_)
-    standing_down_ = "who else manages limits here is not known: " + error_;
+  standing_down_ = names_of(found_, forbids);
+  if (standing_down_.empty() && !scanned_)
+    standing_down_ = "other managers of limits cannot be detected: " + error_;
 }
 
 bool Neighbourhood::wants_margin(const CgroupPath& container) const {
@@ -70,12 +69,12 @@ bool Neighbourhood::wants_margin(const CgroupPath& container) const {
 }
 
 Source Neighbourhood::source() const {
-  Source source{"neighbours", error_.empty() && found_.complete, tell(found_, kills)};
+  Source source{"neighbours", error_.empty() && found_.complete, names_of(found_, kills)};
   if (!error_.empty())
-    source.detail = "who else acts on limits here cannot be seen: " + error_;
+    source.detail = "other managers of limits cannot be detected: " + error_;
   else if (!found_.complete)
     source.detail = "more than " + std::to_string(kMostProcesses) + " processes or " +
-                    std::to_string(kMostMonitors) + " monitors in containers: the rest is not seen";
+                    std::to_string(kMostMonitors) + " monitors in containers: the rest is ignored";
   return source;
 }
 

@@ -1,5 +1,6 @@
-// Who else acts on limits on this host, and what that means: beside another manager nothing is
-// written, and what may be killed on pressure keeps a larger memory margin (docs/safety.md).
+// Detects other programs that act on limits on this host. Beside another manager of limits nothing
+// is written. Containers that a program may kill on pressure keep a larger memory margin
+// (docs/safety.md).
 #pragma once
 
 #include <chrono>
@@ -24,20 +25,20 @@ class Neighbourhood {
       : proc_root_(std::move(proc_root)),
         above_root_(kernel_path_of_root(proc_root_, cgroup_root)) {}
 
-  // Looks through /proc where the last look is a minute old; after one that failed, at once again.
-  // What was seen stands until a look succeeds. True after a look that did.
-  bool look(MonotonicTime now);
-  // Somebody asked: the next look() looks, however young the last one is.
-  void look_again() { asked_ = true; }
+  // Scans /proc if the last scan is a minute old or failed. The last result is valid until a scan
+  // succeeds. True if this scan did.
+  bool scan(MonotonicTime now);
+  // The next scan() scans, even if the last one is recent.
+  void request_scan() { requested_ = true; }
 
-  // Why nothing may be written on this host, one sentence without its full stop: another manager of
-  // limits, or that it was never possible to look. Empty where nothing speaks against it.
+  // Why nothing may be written on this host: another manager of limits, or no scan has succeeded.
+  // One sentence without its full stop; empty if writing is allowed.
   const std::string& standing_down() const { return standing_down_; }
 
-  // Somebody kills on pressure here, or near the limit of this container.
+  // True if a program kills on pressure on this host, or near the limit of this container.
   bool wants_margin(const CgroupPath& container) const;
 
-  // Who is seen and does not make us stand down, or why nobody can be seen.
+  // Programs that kill on pressure or near a limit, or why the scan failed.
   Source source() const;
 
  private:
@@ -49,9 +50,9 @@ class Neighbourhood {
   KernelThreads kernel_threads_;
   bool killer_ = false;
   std::set<CgroupPath> monitored_;  // cgroups with a monitor, and all above them
-  std::optional<MonotonicTime> looked_;  // the last look that succeeded
-  bool asked_ = false;
-  std::string error_ = "not looked for yet";
+  std::optional<MonotonicTime> scanned_;  // the last scan that succeeded
+  bool requested_ = false;
+  std::string error_ = "not scanned yet";
   std::string standing_down_;
 };
 

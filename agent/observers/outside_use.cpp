@@ -28,7 +28,7 @@ OutsideUse::OutsideUse(std::string cgroup_root, std::string proc_root)
       cpu_cores_(kCpuShape),
       memory_bytes_(kMemoryShape) {}
 
-std::string_view OutsideUse::text_of(HeldFile& file, std::span<char> buffer) {
+std::string_view OutsideUse::text_of(OpenFile& file, std::span<char> buffer) {
   if (!file.fd.valid()) file.fd = Fd(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.fd.valid()) return {};
   const ssize_t count = ::pread(file.fd.get(), buffer.data(), buffer.size(), 0);
@@ -39,8 +39,8 @@ std::string_view OutsideUse::text_of(HeldFile& file, std::span<char> buffer) {
   return {buffer.data(), static_cast<std::size_t>(count)};
 }
 
-// At the root of a cgroup namespace the kernel counts what all in it have; at the root of a host it
-// has no such file.
+// The root of a cgroup namespace has memory files for all processes in it. The root of a host has
+// no such files.
 std::optional<Bytes> OutsideUse::need_in_namespace() {
   std::array<char, kMostBytes> text;
   Sample sample;
@@ -67,7 +67,7 @@ void OutsideUse::observe_cpu(const NodeSample& tick,
   const double seconds = std::chrono::duration<double>(tick.time - time_).count();
   if (!usage_usec || !before || *usage_usec < *before || !(seconds > 0)) return;
   double cores = static_cast<double>(*usage_usec - *before) / 1e6 / seconds;
-  // Read a little later than this tick began, or a little earlier; the host has no more.
+  // The file is not read exactly at the time of the tick, so the result may exceed the host.
   if (tick.host.cpu_cores > 0) cores = std::min(cores, tick.host.cpu_cores);
   for (const ContainerView* view : containers)
     if (!view->inside) cores -= view->cpu_cores.value_or(0);
@@ -75,8 +75,8 @@ void OutsideUse::observe_cpu(const NodeSample& tick,
                  std::chrono::duration<double>(tick.time.time_since_epoch()).count());
 }
 
-// What cannot be had at once, whoever holds it, less the containers' need. What of that is swapped
-// out is not in RAM.
+// Memory that is not available, minus the containers' need. Swapped need is not in RAM, so it is
+// not subtracted.
 void OutsideUse::observe_memory(const NodeSample& tick,
                                 std::span<const ContainerView* const> containers) {
   const bool young = memory_time_ && tick.time >= *memory_time_ &&

@@ -1,4 +1,4 @@
-// What is used on this host outside of containers: all that is used, less what they use.
+// CPU and memory use outside of containers: the use of the host minus theirs.
 #pragma once
 
 #include <chrono>
@@ -16,10 +16,10 @@
 
 namespace cgphase {
 
-// cpu.stat of the root cgroup at each tick, and /proc/meminfo, which costs the kernel more to write
-// than the rest of a tick, every kMemoryPeriod; where they cannot be read nothing is known. With
-// meminfo, the memory files of the root, where it is that of a cgroup namespace. Owned and used by
-// the agent's thread alone.
+// Reads cpu.stat of the root cgroup at each tick. /proc/meminfo costs the kernel more than the rest
+// of a tick, so it is read every kMemoryPeriod. In a cgroup namespace the memory files of the root
+// are read, too. If a file cannot be read, its value is absent. Owned and used by the agent's
+// thread alone.
 class OutsideUse {
  public:
   static constexpr std::chrono::seconds kMemoryPeriod{10};
@@ -27,7 +27,7 @@ class OutsideUse {
   OutsideUse(std::string cgroup_root, std::string proc_root);
 
   void observe(const NodeSample& tick, std::span<const ContainerView* const> containers);
-  // Of the last hours, the newer the more: what it did not pass in this share of the time.
+  // Quantile `share` of the use in the last hours; newer use has more weight.
   std::optional<double> cpu_cores(double share) const {
     return at_most(host_.cpu_cores, cpu_cores_.quantile(share));
   }
@@ -39,22 +39,22 @@ class OutsideUse {
   void observe_cpu(const NodeSample& tick, std::span<const ContainerView* const> containers);
   void observe_memory(const NodeSample& tick, std::span<const ContainerView* const> containers);
 
-  // A quantile is rounded up; the host has no more.
+  // A quantile is rounded up, so it is capped at what the host has.
   static std::optional<double> at_most(double most, std::optional<double> value) {
     if (value && most > 0 && *value > most) return most;
     return value;
   }
 
   // Stays open while it can be read.
-  struct HeldFile {
+  struct OpenFile {
     std::string path;
     Fd fd;
   };
-  // Empty where it cannot be read whole.
-  static std::string_view text_of(HeldFile& file, std::span<char> buffer);
+  // Empty if it cannot be read whole.
+  static std::string_view text_of(OpenFile& file, std::span<char> buffer);
   std::optional<Bytes> need_in_namespace();
 
-  HeldFile cpu_stat_, memory_current_, memory_stat_, meminfo_;
+  OpenFile cpu_stat_, memory_current_, memory_stat_, meminfo_;
   DecayingHistogram cpu_cores_, memory_bytes_;
   std::optional<std::uint64_t> usage_usec_;
   HostCapacity host_;  // of the last tick

@@ -10,16 +10,16 @@
 namespace cgphase {
 namespace {
 
-// JVM: cpu.max whenever a pool or the collector asks for processors. .NET: as the thread pool
-// grows. libuv: cpu.max, and the smaller of memory.max and memory.high, whenever it is asked. Ray:
-// as it starts workers.
+// The JVM reads cpu.max when a pool or the collector asks for processors, .NET when the thread pool
+// grows, Ray when it starts workers. libuv reads cpu.max and the smaller of memory.max and
+// memory.high on each call.
 constexpr std::array<LimitReader, 4> kLimitReaders = {{{"java", true, false},
                                                        {"dotnet", true, false},
                                                        {"node", true, true},
                                                        {"raylet", true, false}}};
 
-// An engine's own process on its way into a container ("runc:[2:INIT]"): what it reads is not for
-// the program that it becomes, which is told as a start.
+// An engine's own process on its way into a container ("runc:[2:INIT]"). It does not read for the
+// program that it becomes; that program is reported as a start.
 constexpr std::string_view kEngineCommand = "runc:[";
 
 }  // namespace
@@ -32,16 +32,16 @@ const LimitReader* find_limit_reader(std::string_view command, std::string_view 
   return found == kLimitReaders.end() ? nullptr : &*found;
 }
 
-void ProgramWatch::look(NodeSample& tick, const Environment& around) {
+void ProgramWatch::observe(NodeSample& tick, const Environment& around) {
   for (const CgroupId& id : tick.vanished) drop(id, around);
   for (const Sample& sample : tick.containers) attend(sample, around);
   list_in_turn(tick, around);
-  hear(tick.time, around);
+  drain_events(tick.time, around);
   for (Sample& sample : tick.containers) {
     const auto found = watched_.find(sample.id);
     if (found == watched_.end()) continue;
     Watched& watched = found->second;
-    if (watched.told && around.probes->reports_limit_reads())
+    if (watched.reported && around.probes->reports_limit_reads())
       ignore_quiet(sample.id, watched, tick.time, around);
     sample.programs = std::exchange(
         watched.stat, {.reads_cpu = watched.stat.reads_cpu,
@@ -49,7 +49,7 @@ void ProgramWatch::look(NodeSample& tick, const Environment& around) {
   }
 }
 
-void ProgramWatch::hear(MonotonicTime now, const Environment& around) {
+void ProgramWatch::drain_events(MonotonicTime now, const Environment& around) {
   if (!around.probes) return;
   for (const ProgramAct& act : around.probes->drain_program_acts()) take(act, now, around);
 }
@@ -60,34 +60,34 @@ void ProgramWatch::attend(const Sample& sample, const Environment& around) {
   Watched& watched = found->second;
   if (fresh) {
     by_inode_.insert_or_assign(sample.id.inode, sample.id);
-    watched.told = around.probes && around.probes->watch_programs(sample.id, true);
+    watched.reported = around.probes && around.probes->watch_programs(sample.id, true);
   }
   if (sample.populated != false) return;
   forget_programs(sample.id, watched, around);
-  watched = Watched{.told = watched.told, .listed = true};
+  watched = Watched{.reported = watched.reported, .listed = true};
 }
 
 void ProgramWatch::drop(CgroupId id, const Environment& around) {
   const auto gone = watched_.find(id);
   if (gone == watched_.end()) return;
   forget_programs(id, gone->second, around);
-  if (gone->second.told) (void)around.probes->watch_programs(id, false);
+  if (gone->second.reported) (void)around.probes->watch_programs(id, false);
   by_inode_.erase(id.inode);
   watched_.erase(gone);
 }
 
-void ProgramWatch::hear_again(CgroupId id, std::uint64_t key, Program& program,
+void ProgramWatch::stop_ignoring(CgroupId id, std::uint64_t key, Program& program,
                               const Environment& around) {
   if (std::exchange(program.ignored, false)) around.probes->ignore_program(id, key, false);
 }
 
-// What the kernel keeps to itself of them it tells again.
+// BPF then reports the starts of ignored programs again.
 void ProgramWatch::forget_programs(CgroupId id, Watched& watched, const Environment& around) {
-  for (auto& [key, program] : watched.programs) hear_again(id, key, program, around);
+  for (auto& [key, program] : watched.programs) stop_ignoring(id, key, program, around);
   watched.programs.clear();
 }
 
-// All that run, where BPF tells nothing or nothing yet, as far as one call may go.
+// Lists the processes of containers that BPF does not report, up to the bound of one call.
 void ProgramWatch::list_in_turn(const NodeSample& tick, const Environment& around) {
   std::size_t processes = 0;
   CgroupId listed;
@@ -96,7 +96,7 @@ void ProgramWatch::list_in_turn(const NodeSample& tick, const Environment& aroun
       const auto found = watched_.find(sample.id);
       if (found == watched_.end() || (sample.id > last_listed_) != later) continue;
       Watched& watched = found->second;
-      if (sample.populated == false || (watched.told && watched.listed)) continue;
+      if (sample.populated == false || (watched.reported && watched.listed)) continue;
       if (processes >= kMostProcessesInAll) return;
       processes += list(watched, sample.id, tick.time, around);
       listed = sample.id;
@@ -128,9 +128,9 @@ std::size_t ProgramWatch::list(Watched& watched, CgroupId id, MonotonicTime now,
     return ++processes < kMostProcesses;
   });
   watched.running = std::move(running);
-  // Those that ran before anybody looked have read what they read.
+  // Programs that ran before the first listing have already read their limits.
   if (first) watched.stat.started = started;
-  if (watched.told) {
+  if (watched.reported) {
     watched.running.clear();
     watched.programs.clear();  // BPF has other keys
   }
@@ -156,7 +156,7 @@ void ProgramWatch::start(CgroupId id, Watched& watched, std::uint64_t key,
 void ProgramWatch::take(const ProgramAct& act, MonotonicTime now, const Environment& around) {
   if (act.kind == ProgramAct::Kind::dropped && act.container == 0) {
     for (auto& [id, watched] : watched_)
-      if (watched.told) take_untold(id, watched, around);
+      if (watched.reported) take_dropped(id, watched, around);
     return;
   }
   const auto known = by_inode_.find(act.container);
@@ -166,23 +166,24 @@ void ProgramWatch::take(const ProgramAct& act, MonotonicTime now, const Environm
   switch (act.kind) {
     case ProgramAct::Kind::starts:
       return start(id, watched, act.key, find_limit_reader(act.command, {}), now, around);
-    case ProgramAct::Kind::dropped: return take_untold(id, watched, around);
+    case ProgramAct::Kind::dropped: return take_dropped(id, watched, around);
     case ProgramAct::Kind::reads_cpu:
     case ProgramAct::Kind::reads_memory: return take_read(id, watched, act, now, around);
   }
 }
 
-// Any program may have started, and any may have read: who is quiet is seen when it starts anew.
-void ProgramWatch::take_untold(CgroupId id, Watched& watched, const Environment& around) {
+// Events were lost: any program may have started or read. Programs that read nothing are ignored
+// again after their next start.
+void ProgramWatch::take_dropped(CgroupId id, Watched& watched, const Environment& around) {
   watched.stat.started = true;
   for (auto& [key, program] : watched.programs) {
     program.first.reset();
-    hear_again(id, key, program, around);
+    stop_ignoring(id, key, program, around);
   }
 }
 
-// A program that started lately reads its limits for the first time, any other again. One that gave
-// itself another command line meanwhile, or whose start was ignored, may be either: its age tells.
+// A program that started recently reads its limits for the first time; any other rereads them. If a
+// program changed its command line, or if its start was ignored, its age decides.
 void ProgramWatch::take_read(CgroupId id, Watched& watched, const ProgramAct& act,
                              MonotonicTime now, const Environment& around) {
   if (act.command.starts_with(kEngineCommand)) return;
@@ -194,15 +195,15 @@ void ProgramWatch::take_read(CgroupId id, Watched& watched, const ProgramAct& ac
     if (known && key != act.key) continue;
     if (one.ignored || lately(one)) again = act.age > around.start_up && !(known && lately(one));
     if (known || lately(one)) one.reads = true;
-    hear_again(id, key, one, around);
+    stop_ignoring(id, key, one, around);
   }
   if (!again) return;
   (act.kind == ProgramAct::Kind::reads_cpu ? watched.stat.reads_cpu : watched.stat.reads_memory) =
       true;
 }
 
-// Who read nothing in its first time under the originals will not the next time: what is run for
-// health checks and by loops must not keep the limits up for ever.
+// A program that read nothing after its first start will not read after the next. Health checks and
+// loops that start programs must not keep the limits at the originals for ever.
 void ProgramWatch::ignore_quiet(CgroupId id, Watched& watched, MonotonicTime now,
                                 const Environment& around) {
   for (auto& [key, program] : watched.programs) {

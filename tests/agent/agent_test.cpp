@@ -12,7 +12,7 @@
 using namespace cgphase;
 using namespace cgphase::test;
 
-TEST_CASE("an opted-in container that needs little is lowered, with the originals told") {
+TEST_CASE("an opted-in container that needs little is lowered, and the originals are reported") {
   AgentWorld world;
   REQUIRE(world.run_until_lowered());
   const LimitChange& change = world.changes().front();
@@ -61,12 +61,12 @@ TEST_CASE("beside another manager of limits everything is the original until it 
   CHECK(world.original());
   CHECK(world.container().mode == Mode::advise);
   const auto& journal = world.agent->journal().recent_decisions();
-  const auto told = [&](auto matches) { return std::ranges::any_of(journal, matches); };
-  CHECK(told([](const JournalDecision& entry) {
+  const auto reported = [&](auto matches) { return std::ranges::any_of(journal, matches); };
+  CHECK(reported([](const JournalDecision& entry) {
     return entry.decision.reason == Reason::another_manager;
   }));
   world.run(200);
-  CHECK(told([](const JournalDecision& entry) {
+  CHECK(reported([](const JournalDecision& entry) {
     return entry.decision.verdict == Verdict::hands_off;
   }));
   CHECK(world.original());
@@ -96,7 +96,7 @@ TEST_CASE("where nobody can look for other managers nothing is lowered, and a lo
   world.start();
   world.run(200);
   CHECK(world.changes().empty());
-  CHECK(world.agent->standing_down().starts_with("who else manages limits here is not known: "));
+  CHECK(world.agent->standing_down().starts_with("other managers of limits cannot be detected: "));
   world.write_process(1, "systemd");
   CHECK(world.run_until_lowered());
   world.tree.remove("/proc");
@@ -153,7 +153,7 @@ TEST_CASE("a GPU that is opened right before a quota would come down for the fir
   CHECK(world.container().sample.limits.memory_bytes()->value < kGiB);
 }
 
-TEST_CASE("a manager that nobody knows by name is recognised, told and left its limits") {
+TEST_CASE("an unknown manager is recognised and reported, and its limits stay") {
   AgentWorld world;
   world.config.safety.stand_down = std::chrono::minutes(0);
   world.start();
@@ -258,7 +258,7 @@ TEST_CASE("what an OOM taught and the disk refuses is tried again every ten seco
   CHECK(refused() == before + 6);
 }
 
-TEST_CASE("a pause that cannot be stored holds all the same, is told, and is stored later") {
+TEST_CASE("a pause that cannot be stored is in force, is reported, and is stored later") {
   AgentWorld world;
   world.run(3);
   std::filesystem::create_directories(world.tree.root() + "/holds.json");
@@ -294,7 +294,7 @@ TEST_CASE("a reload reports that lower_gpu_quota applies to new containers") {
                                  "lower_gpu_quota applies to containers that appear from now on"});
 }
 
-TEST_CASE("a reload tells what changes only with a restart, and keeps it") {
+TEST_CASE("a reload reports keys that need a restart, and keeps their values") {
   AgentWorld world;
   Config other = world.config;
   other.policy = "phase";
@@ -308,7 +308,7 @@ TEST_CASE("a reload tells what changes only with a restart, and keeps it") {
         std::vector<std::string>{"bpf.enabled changes only with a restart"});
 }
 
-TEST_CASE("a risk that is reloaded is told to need a restart, and is not shown as if in force") {
+TEST_CASE("a reloaded risk is reported to need a restart, and is not shown as in force") {
   AgentWorld world;
   Config other = world.config;
   other.risk = 0.01;

@@ -63,7 +63,7 @@ class TreeWriter final : public LimitWriter {
     const Limits asked = change.new_limits, before = change.old_limits;
     const std::size_t accepted = recording.changes().size();
     recording.submit(std::move(change));
-    if (recording.changes().size() == accepted) return;  // told to fail
+    if (recording.changes().size() == accepted) return;  // made to fail
     for (const Knob knob : {Knob::cpu_max, Knob::memory_high})
       if (compare_knob(knob, asked, before) != 0)
         tree_.write(file(knob), std::string(format_knob(knob, asked)->view()) + "\n");
@@ -154,13 +154,13 @@ class AgentWorld {
                                      small_engine());
     core->set_safety_memory(memory);
     const bool inline_posts = store == nullptr;
-    auto told = std::make_unique<ToldProbes>();
-    probes = told.get();
+    auto reported = std::make_unique<ToldProbes>();
+    probes = reported.get();
     auto told_gpus = std::make_unique<ToldGpus>();
     gpus = told_gpus.get();
     agent.emplace(config,
                   Agent::Parts{.sampler = std::move(*sampler), .core = std::move(*core),
-                               .writer = writer.get(), .probes = std::move(told),
+                               .writer = writer.get(), .probes = std::move(reported),
                                .gpu_scanner = std::make_unique<InlineGpuScanner>(tree.root(),
                                                                              config.proc_root),
                                .gpus = std::move(told_gpus),
@@ -226,8 +226,8 @@ class AgentWorld {
   std::unique_ptr<TreeWriter> writer;
   ToldProbes* probes = nullptr;  // the agent's
   ToldGpus* gpus = nullptr;      // the agent's
-  ToldEntries told;              // the log
-  ChangeLog change_log{told.teller()};
+  ToldEntries reported;              // the log
+  ChangeLog change_log{reported.teller()};
   std::mutex posted_mutex;  // before the agent, whose store posts until its end
   std::vector<std::function<void()>> posted;
   std::optional<Agent> agent;

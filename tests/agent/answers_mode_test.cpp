@@ -112,7 +112,7 @@ TEST_CASE("what a mode cannot change is said in its answer") {
     const char* cpu;
     const char* memory;
     bool manage_unlimited;
-    const char* told;
+    const char* reported;
   };
   for (const Case& one : {Case{"max 100000\n", "max\n", false,
                                "no CPU and no memory limit and manage_unlimited is off, so cgphase "
@@ -127,8 +127,8 @@ TEST_CASE("what a mode cannot change is said in its answer") {
     world.world.config.manage_unlimited = one.manage_unlimited;
     world.restart();
     const json changes = world.mode("enforce", "test-a")["changes"];
-    if (one.told == nullptr) CHECK(changes.empty());
-    else CHECK(has(changes, one.told));
+    if (one.reported == nullptr) CHECK(changes.empty());
+    else CHECK(has(changes, one.reported));
     CHECK(world.mode("observe", "test-a")["changes"].empty());
   }
 }
@@ -175,7 +175,7 @@ TEST_CASE("the mode of a container that is gone can be taken back by its name") 
   CHECK(world.in_force() == Mode::observe);
 }
 
-TEST_CASE("config tells which modes a command set, and since when") {
+TEST_CASE("config lists modes that a command set, and since when") {
   ActedWorld world;
   const auto row = [&](const char* list, const std::string& key) {
     const json reply = world.act(Verb::config, json::object());
@@ -217,7 +217,7 @@ TEST_CASE("undo is what takes an action back, and empty where nothing changed") 
   CHECK(act(Verb::restore, one)["undo"] == "cgphase resume test-a");
 }
 
-TEST_CASE("where containers share a name the undo has the path, and it is told how many are held") {
+TEST_CASE("if containers share a name, undo has the path, and the reply counts them") {
   AgentWorld world;
   world.config.include.push_back("/many/*/same");
   world.config.enforce.cgroups.push_back("/many/*/same");

@@ -31,7 +31,7 @@ TEST_CASE("records and full pages tell all that was sampled, with originals and 
   CHECK(world.ask(request_of(Verb::history, {{"container", "test-a"}})).contains("points"));
 }
 
-TEST_CASE("the tables are told row by row from any row on, and no others") {
+TEST_CASE("known tables are sent row by row from any row on, no others") {
   AskedAgent world;
   world.run(3);
   const auto ask = [&](const std::string& name, int after) {
@@ -47,7 +47,7 @@ TEST_CASE("the tables are told row by row from any row on, and no others") {
   CHECK(ask("sqlite_schema", 0).contains("error"));
 }
 
-TEST_CASE("what a container's run taught is told of it and of its name, and nothing of others") {
+TEST_CASE("what a run taught is reported for its container and name only") {
   AskedAgent world;
   world.run(60);
   const json one = world.ask(request_of(Verb::learned, {{"container", "test-a"}}));
@@ -112,12 +112,12 @@ TEST_CASE("a container in another is counted once, within what containers need a
   world.nest();
   world.run(60);
   REQUIRE(world.agent->core().containers().size() == 2);
-  const json told = world.ask(fit(0.8, 100));
-  CHECK(told["fits"] == true);
-  REQUIRE(told["containers"].size() == 1);
-  CHECK(told["containers"][0]["name"] == "test-a");
-  CHECK(told["outside"]["cpu_cores"].get<double>() > 0.87);
-  CHECK(told["outside"]["memory_bytes"].get<double>() > 250e6);
+  const json reported = world.ask(fit(0.8, 100));
+  CHECK(reported["fits"] == true);
+  REQUIRE(reported["containers"].size() == 1);
+  CHECK(reported["containers"][0]["name"] == "test-a");
+  CHECK(reported["outside"]["cpu_cores"].get<double>() > 0.87);
+  CHECK(reported["outside"]["memory_bytes"].get<double>() > 250e6);
 }
 
 TEST_CASE("list, show and explain tell what usually follows the phase, and when") {
@@ -132,15 +132,15 @@ TEST_CASE("list, show and explain tell what usually follows the phase, and when"
   }
   world.busy = false;
   world.run(5);
-  const json told = next();
-  REQUIRE(told.size() == 1);
-  CHECK(told[0]["phase"] == 1);
-  CHECK(told[0]["letter"] == "B");
-  CHECK(told[0]["probability"].get<double>() == doctest::Approx(1));
-  CHECK(told[0]["in_seconds"] > 10);
-  CHECK(told[0]["in_seconds"] <= 20);
-  CHECK(world.ask(request_of(Verb::list))["containers"][0]["next"] == told);
-  CHECK(world.ask(request_of(Verb::explain, one))["container"]["next"] == told);
+  const json reported = next();
+  REQUIRE(reported.size() == 1);
+  CHECK(reported[0]["phase"] == 1);
+  CHECK(reported[0]["letter"] == "B");
+  CHECK(reported[0]["probability"].get<double>() == doctest::Approx(1));
+  CHECK(reported[0]["in_seconds"] > 10);
+  CHECK(reported[0]["in_seconds"] <= 20);
+  CHECK(world.ask(request_of(Verb::list))["containers"][0]["next"] == reported);
+  CHECK(world.ask(request_of(Verb::explain, one))["container"]["next"] == reported);
   world.run(30);  // no visit before lasted so long
   REQUIRE(next().size() == 1);
   CHECK(next()[0]["phase"] == 1);
@@ -149,7 +149,7 @@ TEST_CASE("list, show and explain tell what usually follows the phase, and when"
 
 TEST_CASE("overhead is that of the last minutes, without what the start took") {
   AskedAgent world;
-  const auto told = [&] { return world.ask(request_of(Verb::status))["overhead_cpu_cores"]; };
+  const auto reported = [&] { return world.ask(request_of(Verb::status))["overhead_cpu_cores"]; };
   constexpr double kBurnt = 0.3;  // seconds of CPU: much more than the rest of this takes
   const auto burn = [] {
     const std::clock_t end =
@@ -158,22 +158,22 @@ TEST_CASE("overhead is that of the last minutes, without what the start took") {
   };
   world.run(1);
   burn();
-  CHECK(told().is_null());
+  CHECK(reported().is_null());
   world.answers->measure_overhead();
   world.clock.advance(seconds(9));
-  CHECK(told().is_null());
+  CHECK(reported().is_null());
   world.clock.advance(seconds(1));
-  CHECK(told().get<double>() * 10 < kBurnt);
+  CHECK(reported().get<double>() * 10 < kBurnt);
   burn();
-  CHECK(told().get<double>() * 10 >= kBurnt);
+  CHECK(reported().get<double>() * 10 >= kBurnt);
   for (int minute = 0; minute < 6; ++minute) {
     world.answers->measure_overhead();
     world.clock.advance(seconds(60));
   }
-  CHECK(told().get<double>() * 300 < kBurnt);
+  CHECK(reported().get<double>() * 300 < kBurnt);
 }
 
-TEST_CASE("status tells which program made the model") {
+TEST_CASE("status names the program that made the model") {
   AskedAgent world;
   world.run(1);
   const auto made_by = [&] {
@@ -229,7 +229,7 @@ TEST_CASE("without a store history says why there is none, and the way out") {
         "daemon");
 }
 
-TEST_CASE("explain tells of a container that is gone, and of earlier ones of its name") {
+TEST_CASE("explain finds a container that is gone, and earlier ones of its name") {
   AskedAgent world;
   world.run(2);
   const auto explain = [&](const char* name) {
@@ -328,7 +328,7 @@ TEST_CASE("events come page by page, the newest first, and say where the page be
   CHECK(whole.size() == 10);
 }
 
-TEST_CASE("history tells who had the name before, and of a container that is gone") {
+TEST_CASE("history lists earlier containers of the name, and one that is gone") {
   AskedAgent world;
   restart_container(world);
   const auto history = [&](json args) {

@@ -49,11 +49,11 @@ class AskedAgent {
     REQUIRE(sampler);
     REQUIRE(core);
     REQUIRE(store);
-    auto told = std::make_unique<ToldProbes>();
-    probes = told.get();
+    auto reported = std::make_unique<ToldProbes>();
+    probes = reported.get();
     agent.emplace(config,
                   Agent::Parts{.sampler = std::move(*sampler), .core = std::move(*core),
-                               .probes = std::move(told),
+                               .probes = std::move(reported),
                                .gpu_scanner = std::make_unique<InlineGpuScanner>(tree.root(),
                                                                              config.proc_root),
                                .store = std::make_unique<StoreThread>(std::move(*store)),

@@ -126,7 +126,7 @@ TEST_CASE("a change of which the kernel did not tell has no writer in the journa
   }));
 }
 
-TEST_CASE("whose write is told where it holds back, not where limits are lowered from it again") {
+TEST_CASE("the writer is named while lowering waits, not when lowering begins again") {
   AgentWorld world;
   REQUIRE(world.run_until_lowered());
   world.run(1);
@@ -225,7 +225,7 @@ TEST_CASE("a user whose containers come and go leaves the journal to others" *
   constexpr double kMinutes = kRounds * (kTicks + 1) / 60.0;
   CHECK(of_user <= JournalShare::kAtOnce + JournalShare::kPerMinute * kMinutes + 1);
   CHECK(world.agent->journal().left_out() > 0);
-  // Who is not of that user is still told of.
+  // Refusals of other users are still journaled.
   const std::uint64_t last = world.agent->journal().recent_decisions().back().decision.decision_id;
   world.restart_container();
   world.run(kTicks);

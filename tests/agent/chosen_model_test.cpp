@@ -71,7 +71,7 @@ TEST_CASE_FIXTURE(Chooser, "the model that the configuration names goes before a
   CHECK_FALSE(choose_model(config));
 }
 
-TEST_CASE_FIXTURE(Chooser, "a damaged installed model is told and passed over for the one before") {
+TEST_CASE_FIXTURE(Chooser, "a damaged installed model is reported, and the one before is used") {
   install(model_of(2));
   install("damaged");
   const ChosenModel chosen = choose();

@@ -198,7 +198,7 @@ TEST_CASE("a damaged record enforces nothing, holds over reloads, and status say
   CHECK(world.agent->degraded().empty());
 }
 
-TEST_CASE("one mode more than fits is told, and takes away all the same nothing that was") {
+TEST_CASE("one mode more than fits fails, and the container keeps its mode") {
   AgentWorld world;
   observe_only(world);
   OverrideTable full(world.tree.root() + "/holds.json");

@@ -60,7 +60,7 @@ add_silent() {  # NAME SERVER: sets $server; the server mounts its /dev before i
 }
 
 hangs_at() {  # NAME
-  until_true 60000 says "looking for a GPU hangs at $1" status ||
+  until_true 60000 says "the scan for a GPU hangs at $1" status ||
     fail "status does not report $1: $(cli status; cat /tmp/server.log)"
   until_true 30000 lowered "$1" memory.high || fail "the memory of $1 is not lowered"
   says 'cpu gpu_container' list -o wide || fail "list does not say why: $(cli list -o wide)"
@@ -92,7 +92,7 @@ goes_on() {
   lowered test-idle cpu.max || fail 'the hang raised the quota of another container'
   kill "$server"
   until_true 60000 lowered test-late cpu.max || fail 'the quota of test-late stays after the hang'
-  if says 'looking for a GPU hangs' status; then fail 'status still reports the ended hang'; fi
+  if says 'the scan for a GPU hangs' status; then fail 'status still reports the ended hang'; fi
 }
 
 ends_at_once() {

@@ -209,7 +209,7 @@ TEST_CASE("an array with one number in it is refused") {
   CHECK(refusal_of("include = [\"/a\", 5]").find("not an array of texts") != std::string::npos);
 }
 
-TEST_CASE("of several faults the first line is told") {
+TEST_CASE("the first of several errors is reported") {
   CHECK(refusal_of("zz = 1\n[store]\ncap = 5\n[enforce]\nname = []\n").starts_with("1:1:"));
   CHECK(refusal_of("[store]\ncap = 5\n[gpu]\nenabled = 1\n").starts_with("2:7:"));
 }

@@ -183,7 +183,7 @@ TEST_CASE("the head of a request is taken at its bound and refused one byte past
             .status() == 413);
 }
 
-TEST_CASE("a client that sends no whole head is told so and let go") {
+TEST_CASE("a client that sends an incomplete head gets an error and is closed") {
   HttpWorld world(hurried());
   HttpClient client(world.path());
   client.send("GET /metrics HT");
@@ -240,7 +240,7 @@ TEST_CASE("as many requests in a second as the bound are answered and one more i
   if (std::chrono::steady_clock::now() - begin < 1s) CHECK(fourth == 429);
 }
 
-// The kernel tells the effective uid of who connects. Root may, so it connects as somebody else.
+// The kernel reports the effective uid of a client. Root is allowed, so another user connects.
 TEST_CASE("who may not read read.sock may not ask over HTTP on a Unix socket") {
   const bool root = ::geteuid() == 0;
   HttpServer::Options options;

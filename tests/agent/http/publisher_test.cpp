@@ -23,7 +23,7 @@ void answer(const Request& request, const std::function<void(nlohmann::json)>& r
 }  // namespace
 
 // rule: SEC-02
-TEST_CASE("HTTP and the textfile are off, and then nothing is opened or told") {
+TEST_CASE("HTTP and the textfile are off by default; nothing is opened or reported") {
   const Config config;
   CHECK(config.http.listen.empty());
   CHECK(config.metrics.textfile.empty());
@@ -60,7 +60,7 @@ TEST_CASE("where HTTP is served and what is written changes only with a restart"
   CHECK(asked.metrics.textfile.empty());
 }
 
-TEST_CASE("where HTTP is served is told as a source, and why it is not") {
+TEST_CASE("the sources have the HTTP address, or why HTTP is off") {
   const TemporaryDirectory tmp;
   boost::asio::io_context io;
   const SystemClock clock;

@@ -42,28 +42,29 @@ Outcome outcome(OutcomeKind kind) {
 
 }  // namespace
 
-TEST_CASE("a change is told with cgroup, container, phase, knob, old and new value") {
-  ToldEntries told;
-  ChangeLog log(told.teller());
+TEST_CASE("a change is logged with cgroup, container, phase, knob, old and new value") {
+  ToldEntries reported;
+  ChangeLog log(reported.teller());
   log.written(container(), lowering(), lowering().new_limits);
-  REQUIRE(told.kinds() == std::vector{Message::limit_lowered});
-  CHECK(told.have_their_fields());
-  CHECK(told.field(0, "CGROUP_PATH") == "/machine.slice/libpod-0");
-  CHECK(told.field(0, "CONTAINER_ID") == "aaaaaaaaaaaa");  // as the container's own lines have it
-  CHECK(told.field(0, "CONTAINER_NAME") == "web");
-  CHECK(told.field(0, "DECISION_ID") == "12");
-  CHECK(told.field(0, "PHASE") == "B");
-  CHECK(told.field(0, "REASON") == "phase_statistics");
-  CHECK(told.field(0, "KNOB") == "cpu.max");
-  CHECK(told.field(0, "OLD") == "100000 100000");
-  CHECK(told.field(0, "NEW") == "50000 100000");
-  CHECK(told.text(0).starts_with("web: cpu limit lowered from 1.00 cores to 0.50 cores because "));
-  CHECK(told.text(0).ends_with("[cpu.max: 100000 100000 -> 50000 100000]"));
+  REQUIRE(reported.kinds() == std::vector{Message::limit_lowered});
+  CHECK(reported.have_their_fields());
+  CHECK(reported.field(0, "CGROUP_PATH") == "/machine.slice/libpod-0");
+  CHECK(reported.field(0, "CONTAINER_ID") == "aaaaaaaaaaaa");  // as in the container's own lines
+  CHECK(reported.field(0, "CONTAINER_NAME") == "web");
+  CHECK(reported.field(0, "DECISION_ID") == "12");
+  CHECK(reported.field(0, "PHASE") == "B");
+  CHECK(reported.field(0, "REASON") == "phase_statistics");
+  CHECK(reported.field(0, "KNOB") == "cpu.max");
+  CHECK(reported.field(0, "OLD") == "100000 100000");
+  CHECK(reported.field(0, "NEW") == "50000 100000");
+  CHECK(reported.text(0).starts_with(
+      "web: cpu limit lowered from 1.00 cores to 0.50 cores because "));
+  CHECK(reported.text(0).ends_with("[cpu.max: 100000 100000 -> 50000 100000]"));
 }
 
-TEST_CASE("each file that reads otherwise is told, as it was read back") {
-  ToldEntries told;
-  ChangeLog log(told.teller());
+TEST_CASE("each changed file is logged as it was read back") {
+  ToldEntries reported;
+  ChangeLog log(reported.teller());
   Decision decision = lowering();
   decision.old_limits.cpu_max_burst = Microseconds{20'000};
   decision.old_limits.memory_max = MemoryLimit{Bytes{1 << 30}};
@@ -73,19 +74,19 @@ TEST_CASE("each file that reads otherwise is told, as it was read back") {
   in_force.cpu_weight = 100;                        // not read before
   in_force.memory_max = MemoryLimit{Bytes{1 << 29}};  // another decision's
   log.written(container(), decision, in_force);
-  REQUIRE(told.entries.size() == 2);
-  CHECK(told.field(0, "NEW") == "60000 100000");
-  CHECK(told.field(1, "KNOB") == "cpu.max.burst");
-  CHECK(told.field(1, "OLD") == "20000");
-  CHECK(told.field(1, "NEW") == "0");
+  REQUIRE(reported.entries.size() == 2);
+  CHECK(reported.field(0, "NEW") == "60000 100000");
+  CHECK(reported.field(1, "KNOB") == "cpu.max.burst");
+  CHECK(reported.field(1, "OLD") == "20000");
+  CHECK(reported.field(1, "NEW") == "0");
 }
 
-TEST_CASE("what goes back is told as put back, whatever asked for it, and other raises as raises") {
+TEST_CASE("a raise to the original is logged as restored, any other as raised") {
   for (const Reason reason : {Reason::restored, Reason::another_manager, Reason::silence,
                               Reason::gpu_seen, Reason::trial_failed, Reason::program_started,
                               Reason::reads_limits}) {
-    ToldEntries told;
-    ChangeLog log(told.teller());
+    ToldEntries reported;
+    ChangeLog log(reported.teller());
     Decision decision = lowering();
     std::swap(decision.old_limits, decision.new_limits);
     decision.direction = Direction::raise;
@@ -93,144 +94,144 @@ TEST_CASE("what goes back is told as put back, whatever asked for it, and other 
     log.written(container(), decision, decision.new_limits);
     decision.reason = Reason::throttled;
     log.written(container(), decision, decision.new_limits);
-    CHECK(told.kinds() == std::vector{Message::limit_restored, Message::limit_raised});
+    CHECK(reported.kinds() == std::vector{Message::limit_restored, Message::limit_raised});
   }
 }
 
 TEST_CASE("names are escaped in every field and in the text") {
-  ToldEntries told;
-  ChangeLog log(told.teller());
+  ToldEntries reported;
+  ChangeLog log(reported.teller());
   ContainerInfo info = container();
   info.path = "/evil\x1b[2J\\";
   info.engine_id = info.name = "evil\x1b[2J\xff";
   log.written(info, lowering(), lowering().new_limits);
   log.concluded(info, outcome(OutcomeKind::write_failed));
   log.held(info, held_back(Verdict::standing_down), "sh\x1b[2J wrote it");
-  REQUIRE(told.entries.size() == 3);
-  CHECK(told.field(0, "CGROUP_PATH") == "/evil\\x1b[2J\\\\");
-  CHECK(told.field(0, "CONTAINER_NAME") == "evil\\x1b[2J\\xff");
-  CHECK(told.field(0, "CONTAINER_ID") == "evil\\x1b[2J\\xff");
-  for (const LogEntry& entry : told.entries) {
+  REQUIRE(reported.entries.size() == 3);
+  CHECK(reported.field(0, "CGROUP_PATH") == "/evil\\x1b[2J\\\\");
+  CHECK(reported.field(0, "CONTAINER_NAME") == "evil\\x1b[2J\\xff");
+  CHECK(reported.field(0, "CONTAINER_ID") == "evil\\x1b[2J\\xff");
+  for (const LogEntry& entry : reported.entries) {
     CHECK(entry.text.find_first_of("\x1b\xff") == std::string::npos);
     for (const LogField& field : entry.fields)
       CHECK(field.value.find_first_of("\x1b\xff") == std::string::npos);
   }
 }
 
-TEST_CASE("trials that were reverted and writes that failed are told, other outcomes are not") {
-  ToldEntries told;
-  ChangeLog log(told.teller());
+TEST_CASE("reverted trials and failed writes are logged, other outcomes are not") {
+  ToldEntries reported;
+  ChangeLog log(reported.teller());
   for (const OutcomeKind kind : {OutcomeKind::trial_passed, OutcomeKind::written,
                                  OutcomeKind::overtaken, OutcomeKind::trial_reverted,
                                  OutcomeKind::write_failed})
     log.concluded(container(), outcome(kind));
-  CHECK(told.kinds() == std::vector{Message::trial_reverted, Message::write_failed});
-  CHECK(told.have_their_fields());
-  CHECK(told.text(0) == "web: decision 12: the trial failed and it was reverted (measured).");
+  CHECK(reported.kinds() == std::vector{Message::trial_reverted, Message::write_failed});
+  CHECK(reported.have_their_fields());
+  CHECK(reported.text(0) == "web: decision 12: the trial failed and it was reverted (measured).");
 }
 
-TEST_CASE("a hold for somebody else's write is told once when it begins, not of each resource") {
-  ToldEntries told;
-  ChangeLog log(told.teller());
+TEST_CASE("a yield to another writer is logged once, not per resource") {
+  ToldEntries reported;
+  ChangeLog log(reported.teller());
   const std::string writer = "systemd (pid 1) wrote cpu.max max";
   log.held(container(), held_back(Verdict::cool_down), "");
   log.held(container(), held_back(Verdict::standing_down), writer);
   log.held(container(), held_back(Verdict::standing_down, Resource::memory), "");
   log.held(container(), held_back(Verdict::standing_down), writer);
-  CHECK(told.entries.size() == 1);
+  CHECK(reported.entries.size() == 1);
   log.held(container(), held_back(Verdict::rival), "");
-  CHECK(told.entries.size() == 2);
+  CHECK(reported.entries.size() == 2);
   log.held(container(), held_back(Verdict::cool_down), "");
   log.held(container(), held_back(Verdict::cool_down, Resource::memory), "");
   log.held(container(), held_back(Verdict::standing_down), "");
-  CHECK(told.entries.size() == 3);
+  CHECK(reported.entries.size() == 3);
   log.written(container(), lowering(), lowering().old_limits);  // nothing reads otherwise
   log.held(container(), held_back(Verdict::standing_down), "");
-  CHECK(told.kinds() == std::vector(3, Message::container_stood_down));
-  CHECK(told.have_their_fields());
-  CHECK(told.text(0).find(writer) != std::string::npos);
+  CHECK(reported.kinds() == std::vector(3, Message::container_stood_down));
+  CHECK(reported.have_their_fields());
+  CHECK(reported.text(0).find(writer) != std::string::npos);
 }
 
-TEST_CASE("of one cgroup so many entries are told in a window, and the next tells how many lack") {
-  ToldEntries told;
-  ChangeLog log(told.teller());
+TEST_CASE("entries of one cgroup are limited per window, and the next counts the rest") {
+  ToldEntries reported;
+  ChangeLog log(reported.teller());
   const auto write_at = [&](MonotonicTime time) {
     log.written(container(), lowering(time), lowering().new_limits);
   };
   for (int i = 0; i < kMostEntries; ++i) write_at(kStart);
-  CHECK(told.entries.size() == kMostEntries);
+  CHECK(reported.entries.size() == kMostEntries);
   write_at(kStart);
   write_at(kStart + kEntryWindow - std::chrono::nanoseconds(1));
-  CHECK(told.entries.size() == kMostEntries);
+  CHECK(reported.entries.size() == kMostEntries);
   ContainerInfo other = container();
   other.id = {7, 4712};
   Decision decision = lowering();
   decision.container = other.id;
   log.written(other, decision, decision.new_limits);
-  CHECK(told.entries.size() == kMostEntries + 1);  // another one's count is its own
+  CHECK(reported.entries.size() == kMostEntries + 1);  // another one's count is its own
   write_at(kStart + kEntryWindow);
-  REQUIRE(told.entries.size() == kMostEntries + 2);
-  CHECK(told.text(kMostEntries + 1).ends_with("(2 before it are only in `cgphase events`)"));
+  REQUIRE(reported.entries.size() == kMostEntries + 2);
+  CHECK(reported.text(kMostEntries + 1).ends_with("(2 before it are only in `cgphase events`)"));
 }
 
-TEST_CASE("what is put back is told beyond the bound, and what is forgotten begins anew") {
-  ToldEntries told;
-  ChangeLog log(told.teller());
+TEST_CASE("restores are logged beyond the bound, and a forgotten cgroup begins anew") {
+  ToldEntries reported;
+  ChangeLog log(reported.teller());
   for (int i = 0; i < kMostEntries + 1; ++i)
     log.written(container(), lowering(), lowering().new_limits);
   Decision back = lowering();
   back.reason = Reason::restored;
   log.written(container(), back, back.new_limits);
-  CHECK(told.entries.size() == kMostEntries + 1);
-  CHECK(told.kinds().back() == Message::limit_restored);
+  CHECK(reported.entries.size() == kMostEntries + 1);
+  CHECK(reported.kinds().back() == Message::limit_restored);
   log.forget(kId);
   log.written(container(), lowering(), lowering().new_limits);
-  CHECK(told.entries.size() == kMostEntries + 2);
+  CHECK(reported.entries.size() == kMostEntries + 2);
 }
 
-TEST_CASE("the kill switch and failed restores are told with their fields") {
-  ToldEntries told;
-  ChangeLog log(told.teller());
+TEST_CASE("the kill switch and failed restores are logged with their fields") {
+  ToldEntries reported;
+  ChangeLog log(reported.teller());
   log.kill_switch(true, "/etc/cgphase/disabled");
   log.kill_switch(false, "/etc/cgphase/disabled");
   log.restore_failed({"/a: memory.max: EIO", "/b: cpu.max: EIO"});
-  CHECK(told.kinds() == std::vector{Message::kill_switch_on, Message::kill_switch_off,
+  CHECK(reported.kinds() == std::vector{Message::kill_switch_on, Message::kill_switch_off,
                                     Message::restore_failed, Message::restore_failed});
-  CHECK(told.have_their_fields());
-  CHECK(told.field(3, "CAUSE") == "/b: cpu.max: EIO");
+  CHECK(reported.have_their_fields());
+  CHECK(reported.field(3, "CAUSE") == "/b: cpu.max: EIO");
 }
 
-TEST_CASE("the agent tells the log what it lowered, the kill switch, and what it put back") {
+TEST_CASE("the agent logs lowerings, the kill switch, and restores") {
   AgentWorld world;
   REQUIRE(world.run_until_lowered());
   world.run(1);
-  const std::size_t lowered = world.told.entries.size();
+  const std::size_t lowered = world.reported.entries.size();
   REQUIRE(lowered > 0);
-  CHECK(world.told.kinds() == std::vector(lowered, Message::limit_lowered));
-  CHECK(world.told.field(0, "CGROUP_PATH") == "/test-a");
+  CHECK(world.reported.kinds() == std::vector(lowered, Message::limit_lowered));
+  CHECK(world.reported.field(0, "CGROUP_PATH") == "/test-a");
   world.tree.write("/disabled", "");
   world.run(1);
-  REQUIRE(world.told.entries.size() > lowered + 1);
-  CHECK(world.told.kinds()[lowered] == Message::kill_switch_on);
-  for (std::size_t i = lowered + 1; i < world.told.entries.size(); ++i) {
-    CHECK(world.told.kinds()[i] == Message::limit_restored);
-    const bool cpu = world.told.field(i, "KNOB") == "cpu.max";
-    CHECK(world.told.field(i, "NEW") + "\n" == (cpu ? kCpuMax : kMemoryHigh));
-    CHECK(world.told.text(i).find(cpu ? "cpu limit raised" : "memory limit raised") !=
+  REQUIRE(world.reported.entries.size() > lowered + 1);
+  CHECK(world.reported.kinds()[lowered] == Message::kill_switch_on);
+  for (std::size_t i = lowered + 1; i < world.reported.entries.size(); ++i) {
+    CHECK(world.reported.kinds()[i] == Message::limit_restored);
+    const bool cpu = world.reported.field(i, "KNOB") == "cpu.max";
+    CHECK(world.reported.field(i, "NEW") + "\n" == (cpu ? kCpuMax : kMemoryHigh));
+    CHECK(world.reported.text(i).find(cpu ? "cpu limit raised" : "memory limit raised") !=
           std::string::npos);
   }
-  CHECK(world.told.have_their_fields());
+  CHECK(world.reported.have_their_fields());
 }
 
-TEST_CASE("the agent tells the log a write that failed and a change by somebody else") {
+TEST_CASE("the agent logs a failed write and a change by another program") {
   AgentWorld world;
   const Error denied{ErrorKind::denied, "cpu.max: Permission denied (EACCES)"};
   world.writer->recording.fail_next(1, denied);
-  for (int i = 0; i < 300 && world.told.entries.empty(); ++i) world.tick();
-  CHECK(world.told.kinds() == std::vector{Message::write_failed});
+  for (int i = 0; i < 300 && world.reported.entries.empty(); ++i) world.tick();
+  CHECK(world.reported.kinds() == std::vector{Message::write_failed});
   REQUIRE(world.run_until_lowered());
   world.run(1);
   world.tree.write("/test-a/memory.max", "805306368\n");
   world.run(10);
-  CHECK(std::ranges::count(world.told.kinds(), Message::container_stood_down) == 1);
+  CHECK(std::ranges::count(world.reported.kinds(), Message::container_stood_down) == 1);
 }

@@ -56,7 +56,7 @@ TEST_CASE("without a journal the same text is a line on standard error, escaped"
                                  "warning: PSI is not there any more\n");
 }
 
-TEST_CASE("what is told while the journal is gone is a line on standard error") {
+TEST_CASE("while the journal is gone, messages are lines on standard error") {
   const StandardError standard_error;
   FakeJournal journal;
   EventLog log(journal.open());

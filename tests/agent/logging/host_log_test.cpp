@@ -21,12 +21,12 @@ constexpr MonotonicTime kFirstLook{std::chrono::hours(1)};
 
 }  // namespace
 
-TEST_CASE("what the daemon tells of itself has the fields of its kind") {
-  ToldEntries told;
-  HostLog log(told.teller());
+TEST_CASE("messages of the daemon about itself have the fields of their kind") {
+  ToldEntries reported;
+  HostLog log(reported.teller());
   LimitWriter::RestoreReport report;
   log.left_behind(report);
-  CHECK(told.entries.empty());
+  CHECK(reported.entries.empty());
   report.restored = 2;
   log.left_behind(report);
   log.started("observe, 3 containers", Mode::observe);
@@ -38,60 +38,60 @@ TEST_CASE("what the daemon tells of itself has the fields of its kind") {
   log.history_off("disk full");
   log.damaged("holds.json");
   log.asked("pause {}", 1000);
-  CHECK(told.have_their_fields());
-  CHECK(told.text(0) ==
+  CHECK(reported.have_their_fields());
+  CHECK(reported.text(0) ==
         "left behind by an earlier run: 2 limits restored, 0 left as somebody else set them, 0 "
         "cgroups gone");
-  CHECK(told.text(4) ==
+  CHECK(reported.text(4) ==
         "configuration reloaded; mode stays observe; state_dir needs a restart");
-  CHECK(told.field(3, "EXIT_CODE") == "6");
-  CHECK(told.field(9, "REQUEST_UID") == "1000");
+  CHECK(reported.field(3, "EXIT_CODE") == "6");
+  CHECK(reported.field(9, "REQUEST_UID") == "1000");
 }
 
-TEST_CASE("another manager is told once, and once that it is gone") {
-  ToldEntries told;
-  HostLog log(told.teller());
+TEST_CASE("another manager is logged once when it comes and once when it goes") {
+  ToldEntries reported;
+  HostLog log(reported.teller());
   log.standing_down("", Mode::enforce);
-  CHECK(told.entries.empty());
+  CHECK(reported.entries.empty());
   log.standing_down("kubelet runs", Mode::enforce);
   log.standing_down("kubelet runs", Mode::enforce);
   log.standing_down("", Mode::enforce);
   log.standing_down("", Mode::enforce);
-  CHECK(told.kinds() == std::vector{Message::host_stood_down, Message::host_resumed});
-  CHECK(told.field(0, "CAUSE") == "kubelet runs");
-  CHECK(told.have_their_fields());
+  CHECK(reported.kinds() == std::vector{Message::host_stood_down, Message::host_resumed});
+  CHECK(reported.field(0, "CAUSE") == "kubelet runs");
+  CHECK(reported.have_their_fields());
 }
 
-TEST_CASE("a source is told when it goes and when it comes back, not what lacks from the start") {
-  ToldEntries told;
-  HostLog log(told.teller());
+TEST_CASE("a source is logged when it goes and comes back, not if it never was") {
+  ToldEntries reported;
+  HostLog log(reported.teller());
   StatusReport status = with_sources(2, true);
   status.sources[0].present = false;
   status.store.state = "ok";
   log.sources(status, kFirstLook);
-  CHECK(told.entries.empty());
+  CHECK(reported.entries.empty());
   status.sources[1].present = false;
   status.store.state = "the disk is full";
   log.sources(status, kFirstLook);
   log.sources(status, kFirstLook);
   status.sources[1].present = true;
   log.sources(status, kFirstLook);
-  CHECK(told.kinds() ==
+  CHECK(reported.kinds() ==
         std::vector{Message::source_lost, Message::source_lost, Message::source_back});
-  CHECK(told.field(0, "SOURCE") == "source 1");
-  CHECK(told.field(0, "CAUSE") == "for a test");
-  CHECK(told.field(1, "SOURCE") == "history");
-  CHECK(told.field(1, "CAUSE") == "the disk is full");
-  CHECK(told.have_their_fields());
+  CHECK(reported.field(0, "SOURCE") == "source 1");
+  CHECK(reported.field(0, "CAUSE") == "for a test");
+  CHECK(reported.field(1, "SOURCE") == "history");
+  CHECK(reported.field(1, "CAUSE") == "the disk is full");
+  CHECK(reported.have_their_fields());
 }
 
-TEST_CASE("a history damaged while the daemon runs is told once, and so is what was dropped") {
-  ToldEntries told;
-  HostLog log(told.teller());
+TEST_CASE("a history damaged while the daemon runs is logged once, dropped samples too") {
+  ToldEntries reported;
+  HostLog log(reported.teller());
   StatusReport status = with_sources(1, true);
-  status.store.quarantined = "/s/history.db.corrupt-1";  // at the start: told by who opened it
+  status.store.quarantined = "/s/history.db.corrupt-1";  // at the start: logged when it was opened
   log.sources(status, kFirstLook);
-  CHECK(told.entries.empty());
+  CHECK(reported.entries.empty());
   status.store.quarantined = "/s/history.db.corrupt-2";
   log.sources(status, kFirstLook);
   log.sources(status, kFirstLook);
@@ -100,22 +100,22 @@ TEST_CASE("a history damaged while the daemon runs is told once, and so is what 
   status.store.dropped_samples = 9;
   status.store.dropped_entries = 1;
   log.sources(status, kFirstLook);
-  REQUIRE(told.kinds() == std::vector{Message::stored_damaged, Message::stored_damaged});
-  CHECK(told.entries[0].text ==
+  REQUIRE(reported.kinds() == std::vector{Message::stored_damaged, Message::stored_damaged});
+  CHECK(reported.entries[0].text ==
         "the history file was replaced; the earlier one was kept as /s/history.db.corrupt-2");
-  CHECK(told.entries[1].text.find("because they cannot be written") != std::string::npos);
+  CHECK(reported.entries[1].text.find("because they cannot be written") != std::string::npos);
 }
 
-TEST_CASE("sources that come and go are told so often in a window, and the rest after it") {
-  ToldEntries told;
-  HostLog log(told.teller());
+TEST_CASE("sources that come and go are limited per window, and the rest is logged after it") {
+  ToldEntries reported;
+  HostLog log(reported.teller());
   log.sources(with_sources(kMostSourceEntries + 1, true), kFirstLook);
   log.sources(with_sources(kMostSourceEntries + 1, false), kFirstLook);
-  CHECK(told.entries.size() == kMostSourceEntries);
+  CHECK(reported.entries.size() == kMostSourceEntries);
   log.sources(with_sources(kMostSourceEntries + 1, false),
               kFirstLook + kSourceWindow - std::chrono::nanoseconds(1));
-  CHECK(told.entries.size() == kMostSourceEntries);
+  CHECK(reported.entries.size() == kMostSourceEntries);
   log.sources(with_sources(kMostSourceEntries + 1, false), kFirstLook + kSourceWindow);
-  CHECK(told.entries.size() == kMostSourceEntries + 1);
-  CHECK(told.field(kMostSourceEntries, "SOURCE") == "source 10");
+  CHECK(reported.entries.size() == kMostSourceEntries + 1);
+  CHECK(reported.field(kMostSourceEntries, "SOURCE") == "source 10");
 }

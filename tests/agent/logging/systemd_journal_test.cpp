@@ -52,7 +52,7 @@ TEST_CASE("a value is cut at its limit") {
   CHECK(journal.received() == "MESSAGE=" + fits[0].value + "\n");
 }
 
-TEST_CASE("a journal that reads nothing is not waited for, and one that is gone is told") {
+TEST_CASE("a journal that does not read is not waited for, a missing one is reported") {
   FakeJournal journal;
   auto sender = journal.open();
   const LogField fields[] = {{"MESSAGE", std::string(kMaxFieldBytes, 'x')}};

@@ -1,4 +1,4 @@
-// What was told the log, for tests to look at.
+// Records what is logged, for tests.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -37,7 +37,7 @@ std::vector<GpuScanResult> await_answers(GpuScanner& scanner, std::size_t count)
   return answers;
 }
 
-// A look that tells when it began, and goes on when it may.
+// A scan that reports its start, and goes on when it may.
 struct BlockedScan {
   std::promise<void> began, may_end, ended;
 

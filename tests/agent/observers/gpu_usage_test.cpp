@@ -69,7 +69,7 @@ TEST_CASE("a process on a GPU is the innermost container's that its cgroup lies 
   CHECK(world.fill(3) == GpuStat{});
 }
 
-TEST_CASE("what a driver told long ago is nobody's any more") {
+TEST_CASE("an old reading of a driver counts for no container") {
   GpuTick world({"/a"});
   world.gpus->tell(world.tick.time - GpuSource::kStale, {on_gpu(0, "/a", {0.5, {}, {}})});
   CHECK(world.fill().utilisation_ratio == 0.5);

@@ -77,7 +77,7 @@ class GpuHost {
   GpuWatch watch;
 };
 
-// Answers when it is told to, as if each had hung until then.
+// Answers on command, as if each scan had hung until then.
 class DelayedGpuScanner final : public GpuScanner {
  public:
   void ask(std::vector<GpuScanRequest> questions) override {
@@ -160,7 +160,7 @@ TEST_CASE("what cannot be seen is not ruled out, but on a host without a GPU it 
   host.tree.remove("/proc/77");
   host.scan();
   CHECK(host.may_have_gpu());
-  CHECK(host.watch.source().detail == "seen in 0 containers, not to be ruled out in 1");
+  CHECK(host.watch.source().detail == "seen in 0 containers, possible in 1");
   host.tree.remove("/proc/1/root/dev/nvidia0");
   CHECK(host.scan(GpuWatch::kPeriod));
   CHECK_FALSE(host.may_have_gpu());
@@ -199,8 +199,8 @@ TEST_CASE("while a look takes its time a new container is not ruled out, an old 
   CHECK_FALSE(host.may_have_gpu());
 }
 
-TEST_CASE("a look that hangs is told by name, rules out neither its container nor one that came "
-          "since, and all is well when it ends") {
+TEST_CASE("a scan that hangs is reported by name, and rules out no GPU in its container or a newer "
+          "one, until it ends") {
   DelayedGpuHost host;
   host.add("test-a", 77);
   host.add("test-b", 78);
@@ -215,7 +215,7 @@ TEST_CASE("a look that hangs is told by name, rules out neither its container no
   CHECK(host.watch.degraded().empty());
   CHECK_FALSE(host.may_have_gpu(0));
   CHECK(host.scan());
-  CHECK(host.watch.degraded().starts_with("looking for a GPU hangs at test-a, "));
+  CHECK(host.watch.degraded().starts_with("the scan for a GPU hangs at test-a, "));
   CHECK(host.may_have_gpu(0));
   CHECK_FALSE(host.may_have_gpu(1));
   CHECK(host.may_have_gpu(2));
@@ -245,7 +245,7 @@ TEST_CASE("of many that wait for a lowering few are asked for together, the othe
   CHECK(host.scanner().asked.size() == 20 - GpuWatch::kMostWanted);
 }
 
-TEST_CASE("a look that hangs at a container that is gone, or at the host, is told too") {
+TEST_CASE("a scan that hangs at a container that is gone, or at the host, is reported") {
   DelayedGpuHost host;
   SUBCASE("gone") {
     host.add("test-a", 77);
@@ -294,7 +294,7 @@ TEST_CASE("one that is wanted is looked at again when the last look is no longer
   CHECK(host.scanner().asked.empty());  // fresh
 }
 
-TEST_CASE("where nobody can look for GPUs none is ruled out, and it is told") {
+TEST_CASE("if no scan is possible, no GPU is ruled out, and the reason is reported") {
   DelayedGpuHost host;
   host.scanner().why_failed = "no thread";
   host.add("test-a", 77);

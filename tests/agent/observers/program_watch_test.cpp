@@ -16,11 +16,11 @@ using std::chrono::seconds;
 
 namespace {
 
-// A container of which BPF tells, or whose processes are listed.
+// A container that BPF reports, or whose processes are listed.
 class ProgramBox {
  public:
-  explicit ProgramBox(bool told, bool reads = true) : probes_(), told_(told) {
-    probes_.tells_programs = told;
+  explicit ProgramBox(bool reported, bool reads = true) : probes_(), reported_(reported) {
+    probes_.tells_programs = reported;
     probes_.tells_reads = reads;
     tree_.make("/cg");
     run({{1, "/bin/sh"}});
@@ -43,17 +43,17 @@ class ProgramBox {
     probes_.acts.push_back({kind, container, key, age, command});
   }
 
-  ProgramStat look(seconds after = seconds(1)) {
+  ProgramStat observe(seconds after = seconds(1)) {
     tick_.time += after;
     Sample sample;
     sample.id = kId;
     sample.populated = populated;
     tick_.containers.clear();
     if (sampled) tick_.containers.push_back(sample);
-    watch_.look(tick_, around());
+    watch_.observe(tick_, around());
     return sampled ? tick_.containers[0].programs : ProgramStat{};
   }
-  void hear() { watch_.hear(tick_.time, around()); }
+  void drain() { watch_.drain_events(tick_.time, around()); }
   bool ignored(std::uint64_t key) const { return probes_.ignored_programs.contains(key); }
 
   static constexpr seconds kStartUp{20};
@@ -62,7 +62,7 @@ class ProgramBox {
 
  private:
   ProgramWatch::Environment around() {
-    return {.probes = told_ ? &probes_ : nullptr,
+    return {.probes = reported_ ? &probes_ : nullptr,
             .proc_root = proc_,
             .attended = [this](CgroupId) { return attended; },
             .directory = [this](CgroupId) -> Result<Fd> {
@@ -74,7 +74,7 @@ class ProgramBox {
   FakeTree tree_;
   const std::string proc_ = tree_.root() + "/proc";
   ToldProbes probes_;
-  bool told_;
+  bool reported_;
   ProgramWatch watch_;
   NodeSample tick_;
 };
@@ -83,52 +83,52 @@ using Kind = ProgramAct::Kind;
 
 }  // namespace
 
-TEST_CASE("what ran before anybody looked has read its limits, what starts later has not") {
+TEST_CASE("a program that ran before the first listing has read its limits, a later one has not") {
   ProgramBox box(false);
-  CHECK_FALSE(box.look().started);
-  CHECK_FALSE(box.look().started);
+  CHECK_FALSE(box.observe().started);
+  CHECK_FALSE(box.observe().started);
   box.run({{1, "/bin/sh"}, {2, "/usr/bin/step"}});
-  CHECK(box.look().started);
-  CHECK_FALSE(box.look().started);
+  CHECK(box.observe().started);
+  CHECK_FALSE(box.observe().started);
 }
 
 TEST_CASE("another program in the same process is new, a fork of a known one is not") {
   ProgramBox box(false);
-  (void)box.look();
+  (void)box.observe();
   box.run({{1, "/bin/sh"}, {2, "/bin/sh"}});
-  CHECK_FALSE(box.look().started);
+  CHECK_FALSE(box.observe().started);
   box.run({{1, "/bin/sh"}, {2, "/usr/bin/step"}});
-  CHECK(box.look().started);
+  CHECK(box.observe().started);
   box.run({{1, "/bin/sh"}, {3, "/usr/bin/step"}});
-  CHECK_FALSE(box.look().started);  // the container has run it before
+  CHECK_FALSE(box.observe().started);  // the container has run it before
 }
 
-TEST_CASE("a known reader of limits is told whenever it starts, and what it reads again is kept") {
+TEST_CASE("each start of a known reader is reported, and the limits it rereads stay") {
   ProgramBox box(false);
-  (void)box.look();
+  (void)box.observe();
   box.run({{1, "/bin/sh"}, {2, "/usr/lib/jvm/bin/java"}});
-  ProgramStat stat = box.look();
+  ProgramStat stat = box.observe();
   CHECK(stat.started);
   CHECK(stat.reads_cpu);
   CHECK_FALSE(stat.reads_memory);
   box.run({{1, "/bin/sh"}, {3, "/usr/lib/jvm/bin/java"}, {4, "/usr/bin/node"}});
-  stat = box.look();
+  stat = box.observe();
   CHECK(stat.started);
   CHECK(stat.reads_memory);
   box.populated = false;
-  (void)box.look();
+  (void)box.observe();
   box.populated = true;
   box.run({{5, "/bin/sh"}});
-  stat = box.look();
+  stat = box.observe();
   CHECK_FALSE(stat.reads_cpu);
   CHECK_FALSE(stat.reads_memory);
 }
 
-TEST_CASE("a reader that runs when somebody looks first keeps its limits, and is no start") {
-  for (const bool told : {false, true}) {
-    ProgramBox box(told);
+TEST_CASE("a reader that runs at the first listing keeps its limits, and is no start") {
+  for (const bool reported : {false, true}) {
+    ProgramBox box(reported);
     box.run({{1, "/usr/bin/dotnet"}});
-    const ProgramStat stat = box.look();
+    const ProgramStat stat = box.observe();
     CHECK(stat.reads_cpu);
     CHECK_FALSE(stat.started);
   }
@@ -138,123 +138,123 @@ TEST_CASE("nothing is said of a container that is only observed") {
   ProgramBox box(false);
   box.attended = false;
   box.run({{1, "/usr/bin/node"}});
-  CHECK_FALSE(box.look().reads_memory);
+  CHECK_FALSE(box.observe().reads_memory);
 }
 
-TEST_CASE("who reads no limits in its first time is ignored, who reads them is told each time") {
+TEST_CASE("a program that reads no limits at first is ignored, a reader is reported each time") {
   ProgramBox box(true);
-  (void)box.look();
+  (void)box.observe();
   box.act(Kind::starts, 7, seconds(0), "probe");
   box.act(Kind::starts, 8, seconds(0), "step");
   box.act(Kind::reads_cpu, 8, seconds(1), "step");
-  const ProgramStat stat = box.look();
+  const ProgramStat stat = box.observe();
   CHECK(stat.started);
   CHECK_FALSE(stat.reads_cpu);  // once, when it began
-  CHECK_FALSE(box.look(ProgramBox::kStartUp - seconds(1)).started);
+  CHECK_FALSE(box.observe(ProgramBox::kStartUp - seconds(1)).started);
   CHECK_FALSE(box.ignored(7));
-  (void)box.look();
+  (void)box.observe();
   CHECK(box.ignored(7));
   CHECK_FALSE(box.ignored(8));
 }
 
-TEST_CASE("who is ignored and reads all the same is told from then on") {
+TEST_CASE("an ignored program that reads limits is reported from then on") {
   ProgramBox box(true);
-  (void)box.look();
+  (void)box.observe();
   box.act(Kind::starts, 7, seconds(0), "probe");
-  (void)box.look();
-  (void)box.look(ProgramBox::kStartUp);
+  (void)box.observe();
+  (void)box.observe(ProgramBox::kStartUp);
   REQUIRE(box.ignored(7));
   box.act(Kind::reads_memory, 7, seconds(1), "probe");
-  CHECK_FALSE(box.look().reads_memory);
+  CHECK_FALSE(box.observe().reads_memory);
   CHECK_FALSE(box.ignored(7));
 }
 
 TEST_CASE("a known reader and an unknown command line are never ignored") {
   ProgramBox box(true);
-  (void)box.look();
+  (void)box.observe();
   box.act(Kind::starts, 9, seconds(0), "java");
   box.act(Kind::starts, 0, seconds(0), "hidden");
-  CHECK(box.look().reads_cpu);
-  (void)box.look(2 * ProgramBox::kStartUp);
+  CHECK(box.observe().reads_cpu);
+  (void)box.observe(2 * ProgramBox::kStartUp);
   CHECK_FALSE(box.ignored(9));
   CHECK_FALSE(box.ignored(0));
 }
 
-TEST_CASE("who reads a limit long after it began reads it again") {
+TEST_CASE("a program that reads a limit long after its start rereads it") {
   ProgramBox box(true);
-  (void)box.look();
+  (void)box.observe();
   box.act(Kind::starts, 3, seconds(0), "go");
   box.act(Kind::reads_cpu, 3, seconds(40), "go");  // a process that waited before it began this
-  CHECK_FALSE(box.look().reads_cpu);
-  (void)box.look(ProgramBox::kStartUp);
+  CHECK_FALSE(box.observe().reads_cpu);
+  (void)box.observe(ProgramBox::kStartUp);
   box.act(Kind::reads_cpu, 3, seconds(2), "go");  // one that it forked
-  const ProgramStat stat = box.look();
+  const ProgramStat stat = box.observe();
   CHECK(stat.reads_cpu);
   CHECK_FALSE(stat.reads_memory);
 }
 
-TEST_CASE("what began before anybody looked reads a limit again, however young its process") {
+TEST_CASE("a program from before the first listing rereads a limit, however young its process") {
   ProgramBox box(true);
-  (void)box.look();
+  (void)box.observe();
   box.act(Kind::reads_memory, 3, seconds(2), "worker");
-  CHECK(box.look().reads_memory);
+  CHECK(box.observe().reads_memory);
 }
 
 TEST_CASE("a read under another command line is that of each program that began lately") {
   ProgramBox box(true);
-  (void)box.look();
+  (void)box.observe();
   box.act(Kind::starts, 5, seconds(0), "early");
-  (void)box.look();
-  (void)box.look(ProgramBox::kStartUp);
+  (void)box.observe();
+  (void)box.observe(ProgramBox::kStartUp);
   REQUIRE(box.ignored(5));
   box.act(Kind::starts, 7, seconds(0), "titled");
   box.act(Kind::reads_cpu, 8, seconds(1), "titled");
-  CHECK_FALSE(box.look().reads_cpu);
-  CHECK_FALSE(box.ignored(5));  // it may have been that one, whose starts were told no more
+  CHECK_FALSE(box.observe().reads_cpu);
+  CHECK_FALSE(box.ignored(5));  // it may have been that one, whose starts were ignored
   box.act(Kind::starts, 5, seconds(0), "early");
-  (void)box.look(2 * ProgramBox::kStartUp);
-  (void)box.look(ProgramBox::kStartUp);
+  (void)box.observe(2 * ProgramBox::kStartUp);
+  (void)box.observe(ProgramBox::kStartUp);
   CHECK(box.ignored(5));
   CHECK_FALSE(box.ignored(7));
 }
 
-TEST_CASE("who starts again before its first time is over is ignored after it all the same") {
+TEST_CASE("a second start during the first start-up does not prevent ignoring") {
   ProgramBox box(true);
-  (void)box.look();
+  (void)box.observe();
   for (int second = 0; second <= ProgramBox::kStartUp.count(); ++second) {
     REQUIRE_FALSE(box.ignored(7));
     box.act(Kind::starts, 7, seconds(0), "probe");
-    CHECK(box.look().started);
+    CHECK(box.observe().started);
   }
   CHECK(box.ignored(7));
 }
 
-TEST_CASE("where reads are not told nobody is known to be quiet") {
+TEST_CASE("without reports of reads no program is ignored") {
   ProgramBox box(true, false);
-  (void)box.look();
+  (void)box.observe();
   box.act(Kind::starts, 7, seconds(0), "probe");
-  (void)box.look();
-  (void)box.look(2 * ProgramBox::kStartUp);
+  (void)box.observe();
+  (void)box.observe(2 * ProgramBox::kStartUp);
   CHECK_FALSE(box.ignored(7));
 }
 
-TEST_CASE("what is not told may have been a start and a read of anything") {
+TEST_CASE("a lost event may have been a start and a read of anything") {
   for (const std::uint64_t whose : {ProgramBox::kId.inode, std::uint64_t{0}}) {
     ProgramBox box(true);
-    (void)box.look();
+    (void)box.observe();
     box.act(Kind::starts, 6, seconds(0), "quiet");
-    (void)box.look();
-    (void)box.look(ProgramBox::kStartUp);
+    (void)box.observe();
+    (void)box.observe(ProgramBox::kStartUp);
     REQUIRE(box.ignored(6));
     box.act(Kind::starts, 7, seconds(0), "probe");
     box.act(Kind::dropped, 0, seconds(0), "", whose);
-    CHECK(box.look().started);
+    CHECK(box.observe().started);
     CHECK_FALSE(box.ignored(6));
-    (void)box.look(2 * ProgramBox::kStartUp);
+    (void)box.observe(2 * ProgramBox::kStartUp);
     CHECK_FALSE(box.ignored(7));
-    box.act(Kind::starts, 7, seconds(0), "probe");  // all of this one is told
-    (void)box.look();
-    (void)box.look(ProgramBox::kStartUp);
+    box.act(Kind::starts, 7, seconds(0), "probe");  // every event of this one is reported
+    (void)box.observe();
+    (void)box.observe(ProgramBox::kStartUp);
     CHECK(box.ignored(7));
     CHECK_FALSE(box.ignored(6));
   }
@@ -262,65 +262,65 @@ TEST_CASE("what is not told may have been a start and a read of anything") {
 
 TEST_CASE("what an engine reads on its way into a container is no program's") {
   ProgramBox box(true);
-  (void)box.look();
+  (void)box.observe();
   box.act(Kind::reads_cpu, 9, seconds(0), "runc:[2:INIT]");
-  CHECK_FALSE(box.look().reads_cpu);
+  CHECK_FALSE(box.observe().reads_cpu);
 }
 
-TEST_CASE("what is told between two readings is told with the next one") {
+TEST_CASE("events between two samples are in the next sample") {
   ProgramBox box(true);
-  (void)box.look();
+  (void)box.observe();
   box.act(Kind::starts, 7, seconds(0), "step");
-  box.hear();
-  CHECK(box.look().started);
-  CHECK_FALSE(box.look().started);
+  box.drain();
+  CHECK(box.observe().started);
+  CHECK_FALSE(box.observe().started);
 }
 
-TEST_CASE("processes that could not be listed at first are, and what was told meanwhile counts") {
+TEST_CASE("processes are listed later if the first listing failed, and earlier events count") {
   ProgramBox box(true);
   box.run({{1, "/usr/bin/java"}});
   box.listable = false;
-  CHECK_FALSE(box.look().reads_cpu);
+  CHECK_FALSE(box.observe().reads_cpu);
   box.act(Kind::starts, 7, seconds(0), "step");
-  box.hear();
+  box.drain();
   box.listable = true;
-  const ProgramStat stat = box.look();
+  const ProgramStat stat = box.observe();
   CHECK(stat.reads_cpu);
   CHECK(stat.started);
 }
 
-TEST_CASE("a start is told with the next sample of its container, however late that is") {
+TEST_CASE("a start is in the next sample of its container, however late that is") {
   ProgramBox box(true);
-  (void)box.look();
+  (void)box.observe();
   box.act(Kind::starts, 7, seconds(0), "step");
   box.sampled = false;
-  (void)box.look();
+  (void)box.observe();
   box.sampled = true;
-  CHECK(box.look().started);
-  CHECK_FALSE(box.look().started);
+  CHECK(box.observe().started);
+  CHECK_FALSE(box.observe().started);
 }
 
-TEST_CASE("who was ignored is told again once all have ended, or nobody acts any more") {
+TEST_CASE("an ignored program is reported again after all have ended or acting has stopped") {
   for (const bool ends : {false, true}) {
     ProgramBox box(true);
-    (void)box.look();
+    (void)box.observe();
     box.act(Kind::starts, 7, seconds(0), "probe");
-    (void)box.look();
-    (void)box.look(ProgramBox::kStartUp);
+    (void)box.observe();
+    (void)box.observe(ProgramBox::kStartUp);
     REQUIRE(box.ignored(7));
     (ends ? box.populated : box.attended) = false;
-    (void)box.look();
+    (void)box.observe();
     CHECK_FALSE(box.ignored(7));
   }
 }
 
 TEST_CASE("more programs than are remembered make all new again") {
   ProgramBox box(true);
-  (void)box.look();
+  (void)box.observe();
   for (std::uint64_t key = 1; key <= ProgramWatch::kMostPrograms + 1; ++key)
     box.act(Kind::starts, key, seconds(0), "loop");
-  CHECK(box.look().started);
-  (void)box.look(ProgramBox::kStartUp);
+  CHECK(box.observe().started);
+  (void)box.observe(ProgramBox::kStartUp);
   CHECK_FALSE(box.ignored(1));
   CHECK(box.ignored(ProgramWatch::kMostPrograms + 1));
 }

@@ -4,7 +4,7 @@
 
 using namespace cgphase;
 
-TEST_CASE("what reads otherwise than before is told as the kernel writes it") {
+TEST_CASE("changed files are reported as the kernel writes them") {
   Limits before;
   before.cpu_max = CpuMax{std::nullopt, Microseconds{100'000}};
   before.memory_max = MemoryLimit{Bytes{8192}};

@@ -18,11 +18,11 @@ class ToldGpus final : public GpuSource {
 
   // Two GPUs, with `clients` on them.
   void tell(MonotonicTime time, std::vector<GpuClient> clients) {
-    GpuReading told{.time = time, .devices = {}, .clients = std::move(clients), .summary = {}};
+    GpuReading reported{.time = time, .devices = {}, .clients = std::move(clients), .summary = {}};
     for (const char* id : {"GPU-1", "GPU-2"})
-      told.devices.push_back({.id = id, .name = "Told GPU", .use = {0.5, 0.25, Bytes{512}},
+      reported.devices.push_back({.id = id, .name = "Told GPU", .use = {0.5, 0.25, Bytes{512}},
                               .memory_total = Bytes{1024}});
-    reading = std::make_shared<const GpuReading>(std::move(told));
+    reading = std::make_shared<const GpuReading>(std::move(reported));
   }
 
   std::vector<CgroupPath> containers;

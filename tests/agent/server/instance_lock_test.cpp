@@ -19,7 +19,7 @@ TEST_CASE("the first daemon gets the lock and a missing directory") {
   CHECK((status.st_mode & 07777) == 0750);
 }
 
-TEST_CASE("a second daemon is refused and told who holds the lock") {
+TEST_CASE("a second daemon is refused, and the error names the owner of the lock") {
   const TemporaryDirectory tmp;
   const auto first = InstanceLock::acquire(tmp / "run");
   REQUIRE(first);

@@ -337,7 +337,7 @@ TEST_CASE("a request that comes byte by byte in time is answered") {
   CHECK(client.reply().exit == Exit::ok);
 }
 
-TEST_CASE("32 silent clients are kept, the 33rd is told, and one that leaves makes room") {
+TEST_CASE("32 silent clients are kept, the 33rd gets an error, and one that leaves makes room") {
   Fixture f;
   std::vector<std::unique_ptr<Client>> silent;
   for (int i = 0; i < 32; ++i) silent.push_back(std::make_unique<Client>(f.read_path()));
