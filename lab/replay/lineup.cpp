@@ -66,7 +66,7 @@ Result<Lineup> line_up(const LineupOptions& options, const ReplaySettings& setti
                    "--rails decides at each row, as the daemon does; leave out --step");
   ReplaySettings with_rails = settings;
   with_rails.safety = true;
-  if (!options.threshold_told) with_rails.loop.guard_threshold = SafetyConfig{}.at_risk_ratio;
+  if (!options.threshold_given) with_rails.loop.guard_threshold = SafetyConfig{}.at_risk_ratio;
   for (const PolicySpec& policy : lineup.policies)
     for (const double margin : options.margins) {
       const bool first = margin == options.margins.front();

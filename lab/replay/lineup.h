@@ -15,7 +15,7 @@ struct LineupOptions {
   std::vector<std::string> policies;  // as given, see words.h; or "all"; empty: kDefaultPolicies
   std::vector<double> margins = {0};
   bool safety = false;                 // also with safety rules, which have their own margins
-  bool threshold_told = false;        // otherwise the safety rules use the daemon's guard threshold
+  bool threshold_given = false;        // else the safety rules use the daemon's guard threshold
 };
 
 // What the user would save, what could be saved without phases, and what at best.

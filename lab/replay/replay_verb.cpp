@@ -205,7 +205,7 @@ void add_loop_options(CLI::App& verb, const Options& options) {
   verb.add_option_function<std::string>(
           "--guard-threshold",
           [&loop, &lineup = options->lineup](const std::string& text) {
-            lineup.threshold_told = true;
+            lineup.threshold_given = true;
             loop.guard_threshold =
                 taken("--guard-threshold", parse_share(text, kLeastThreshold, kMostThreshold));
           },
