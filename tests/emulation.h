@@ -1,5 +1,5 @@
 // Where tests may run in qemu-user, which has no bpf(2), no seccomp(2) and no file handles: what
-// needs these is told and left out there, and nowhere else.
+// needs these prints a message and is skipped there, and nowhere else.
 #pragma once
 
 namespace cgphase::test {

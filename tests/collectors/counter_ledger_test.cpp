@@ -36,7 +36,7 @@ NodeSample tick_with(std::vector<ContainerInfo> appeared, std::vector<CgroupId> 
 // Whether removed cgroups are recognised, in a plain directory too.
 bool knows_the_gone(const FakeTree& tree) {
   if (!test::kMayBeEmulated || CgroupPaths(tree.root()).gone(kInner.inode)) return true;
-  MESSAGE("skipped: who is gone is not told here: it takes CAP_DAC_READ_SEARCH in the first user "
+  MESSAGE("skipped: removed cgroups are reported only with CAP_DAC_READ_SEARCH in the first user "
           "namespace");
   return false;
 }
@@ -47,11 +47,11 @@ std::map<CgroupId, std::uint64_t> told_by(const Tell& tell) {
   std::vector<Sample> samples(2);
   samples[0].id = kOuter;
   samples[1].id = kInner;
-  std::map<CgroupId, std::uint64_t> told;
+  std::map<CgroupId, std::uint64_t> reported;
   tell(samples, [&](Sample& sample, const auto& container) {
-    told[sample.id] = container.sum[0];
+    reported[sample.id] = container.sum[0];
   });
-  return told;
+  return reported;
 }
 
 }  // namespace
@@ -107,11 +107,11 @@ TEST_CASE("a container without counts has zeros if the table is complete, else n
   Ledger ledger;
   ledger.take(1, {10, 1}, kOuter);
   for (const bool complete : {true, false}) {
-    const auto told = told_by([&](std::span<Sample> samples, auto each) {
+    const auto reported = told_by([&](std::span<Sample> samples, auto each) {
       ledger.for_each(samples, complete, each);
     });
-    CHECK(told.at(kOuter) == 10);
-    CHECK(told.contains(kInner) == complete);
+    CHECK(reported.at(kOuter) == 10);
+    CHECK(reported.contains(kInner) == complete);
   }
 }
 
@@ -124,12 +124,12 @@ TEST_CASE("after a lost event, a container without a record has no counters for 
   table.continue_from({{kOuter, {7}}});
   const auto inner_is_told = [&](bool sweep) {
     REQUIRE(table.read(owners, sweep));
-    const auto told = told_by([&](std::span<Sample> samples, auto each) {
+    const auto reported = told_by([&](std::span<Sample> samples, auto each) {
       table.for_each(samples, each);
     });
-    CHECK(told.at(kOuter) == 7);
-    CHECK(table.of(kInner).has_value() == told.contains(kInner));
-    return told.contains(kInner);
+    CHECK(reported.at(kOuter) == 7);
+    CHECK(table.of(kInner).has_value() == reported.contains(kInner));
+    return reported.contains(kInner);
   };
   CHECK(inner_is_told(true));
   CHECK(inner_is_told(false));

@@ -277,12 +277,12 @@ TEST_CASE("a refusal that no capability explains names the limit of locked memor
 }
 
 TEST_CASE("a reason that several tiers share is reported once") {
-  const auto told = [](std::initializer_list<std::pair<const char*, const char*>> refused) {
+  const auto reported = [](std::initializer_list<std::pair<const char*, const char*>> refused) {
     Refusals refusals;
     for (const auto& [tier, why] : refused) refusals.add(tier, {ErrorKind::denied, why});
     return refusals.take();
   };
-  CHECK(told({{"tp_btf", "x"}, {"raw_tp", "x"}}).text == "tp_btf and raw_tp: x");
-  CHECK(told({{"tp_btf", "x"}, {"raw_tp", "y"}}).text == "tp_btf: x; raw_tp: y");
-  CHECK(told({{"tp_btf", "x"}}).kind == ErrorKind::denied);
+  CHECK(reported({{"tp_btf", "x"}, {"raw_tp", "x"}}).text == "tp_btf and raw_tp: x");
+  CHECK(reported({{"tp_btf", "x"}, {"raw_tp", "y"}}).text == "tp_btf: x; raw_tp: y");
+  CHECK(reported({{"tp_btf", "x"}}).kind == ErrorKind::denied);
 }

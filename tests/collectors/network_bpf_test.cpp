@@ -51,14 +51,14 @@ class SmallCounter {
 BornIn answerer(const HostCgroup& cgroup, const InnerNetwork* inside, const char* at) {
   int ready[2];
   REQUIRE(::pipe(ready) == 0);
-  const Fd told(ready[0]);
+  const Fd reported(ready[0]);
   Fd tell(ready[1]);
   BornIn process(cgroup, [&] {
     return inside != nullptr && !inside->enter() ? 9 : answer(at, tell.get());
   });
   tell.reset();
   char byte;
-  REQUIRE(::read(told.get(), &byte, 1) == 1);
+  REQUIRE(::read(reported.get(), &byte, 1) == 1);
   return process;
 }
 
@@ -312,11 +312,11 @@ TEST_CASE("a TCP retransmit is counted for the cgroup of its socket, in each tie
     const timeval patience{.tv_sec = 1, .tv_usec = 500'000};
     const sockaddr_in peer = address_of(kInnerEnd);
     ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-    tcp_info told{};
-    socklen_t size = sizeof(told);
+    tcp_info reported{};
+    socklen_t size = sizeof(reported);
     if (::connect(socket.get(), plain(peer), sizeof(peer)) == 0) return -1;
-    if (::getsockopt(socket.get(), IPPROTO_TCP, TCP_INFO, &told, &size) != 0) return -1;
-    return static_cast<int>(told.tcpi_total_retrans);
+    if (::getsockopt(socket.get(), IPPROTO_TCP, TCP_INFO, &reported, &size) != 0) return -1;
+    return static_cast<int>(reported.tcpi_total_retrans);
   });
   const int retransmits = process.wait();
   REQUIRE(retransmits > 0);

@@ -240,13 +240,13 @@ TEST_CASE("a reset is reported with the limits of its unit, without an allocatio
   const long before = allocation_count();
   node.sample(sampler);
   CHECK(allocation_count() == before);
-  int told = 0;
+  int reported = 0;
   for (const Sample& sample : node.tick.containers)
     if (sample.limits_reset) {
       CHECK(sample.limits_reset == node.tick.time);
-      ++told;
+      ++reported;
     }
-  CHECK(told == 1);
+  CHECK(reported == 1);
 }
 
 TEST_CASE("an inotify overflow is reported in the status, and is no reset") {

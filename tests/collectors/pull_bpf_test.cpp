@@ -1,5 +1,5 @@
-// What a walk by a BPF program tells on this machine against cpu.stat and cpu.pressure: file, walk,
-// file again, or what the daemon does by itself and then the file. What needs controllers is
+// Compares what a walk by a BPF program counts with cpu.stat and cpu.pressure: file, walk, file
+// again, or what the daemon does by itself and then the file. What needs controllers is
 // compared in a guest (tests/kernel/pull_kernel_test.cpp).
 #include <sched.h>
 #include <signal.h>
@@ -145,14 +145,14 @@ TEST_CASE("cgroups are created and removed during walks, in each way") {
         ++made;
       }
     });
-    int told = 0;
+    int reported = 0;
     while (!enough()) {
-      told += pull->walk(0) && pull->record(*place) != nullptr;
+      reported += pull->walk(0) && pull->record(*place) != nullptr;
       ++walks;
     }
     maker.join();
     CHECK_FALSE(refused);
-    CHECK(told == walks);
+    CHECK(reported == walks);
   }
 }
 

@@ -48,8 +48,8 @@ struct ToldPull final : CgroupPull {
   void choose(const MemoryChoice&) override {}
   bool walk(std::uint64_t) override { return works; }
   const pull_record* record(std::uint32_t place) const override {
-    const auto told = by_inode.find(places.at(place));
-    return works && told != by_inode.end() ? &told->second : nullptr;
+    const auto reported = by_inode.find(places.at(place));
+    return works && reported != by_inode.end() ? &reported->second : nullptr;
   }
   std::span<const std::uint64_t> raw() const override { return {}; }
 };
@@ -90,7 +90,7 @@ struct PulledNode : FakeTree {
     REQUIRE_FALSE(tick.containers.empty());
     return tick.containers[0];
   }
-  pull_record& told() { return records[tick.containers[0].id.inode]; }
+  pull_record& reported() { return records[tick.containers[0].id.inode]; }
 };
 
 Source sampling(const NodeSampler& sampler) {
@@ -161,15 +161,15 @@ TEST_CASE("values that a file had once come from the walk, and other values stay
   NodeSampler sampler = node.open();
   CHECK(node.sample(sampler).cpu.usage_usec == 100);
   CHECK(sampling(sampler).detail == "told");
-  pull_record& told = node.told();
-  told.parts = kEverything;
-  told.usage_ns = 5'000'000;
-  told.nr_throttled = 3;
-  told.memory_pages = 2;
-  told.pids = 9;
-  told.read_bytes = 11;
-  told.stall_updated = 1;
-  told.stall_ns[4] = 2'000;
+  pull_record& reported = node.reported();
+  reported.parts = kEverything;
+  reported.usage_ns = 5'000'000;
+  reported.nr_throttled = 3;
+  reported.memory_pages = 2;
+  reported.pids = 9;
+  reported.read_bytes = 11;
+  reported.stall_updated = 1;
+  reported.stall_ns[4] = 2'000;
   const Sample& sample = node.sample(sampler);
   CHECK(sample.cpu.usage_usec == 5'000);
   CHECK(sample.cpu.nr_throttled == 3);
@@ -186,9 +186,9 @@ TEST_CASE("values without a walk are read from their file") {
   PulledNode node;
   NodeSampler sampler = node.open();
   node.sample(sampler);
-  node.told() = {};
-  node.told().parts = PULL_CPU | PULL_MEMORY;  // the quota's lines are missing
-  node.told().memory_pages = 3;
+  node.reported() = {};
+  node.reported().parts = PULL_CPU | PULL_MEMORY;  // the quota's lines are missing
+  node.reported().memory_pages = 3;
   node.put("memory.current", "5\n");
   node.put("cpu.stat", "usage_usec 200\nnr_periods 1\nnr_throttled 1\nthrottled_usec 1\n");
   CHECK(node.sample(sampler).cpu.usage_usec == 200);
@@ -202,13 +202,13 @@ TEST_CASE("quota lines that appear later are found in the file, then walked over
   node.put("cpu.stat", "usage_usec 100\n");
   NodeSampler sampler = node.open();
   node.sample(sampler);
-  node.told().parts = PULL_CPU;
-  node.told().usage_ns = 5'000'000;
+  node.reported().parts = PULL_CPU;
+  node.reported().usage_ns = 5'000'000;
   CHECK(node.sample(sampler).cpu.usage_usec == 5'000);
   CHECK_FALSE(node.tick.containers[0].cpu.nr_throttled.has_value());
   node.put("cpu.stat", "usage_usec 6000\nnr_periods 1\nnr_throttled 1\nthrottled_usec 1\n");
-  node.told().parts |= PULL_BANDWIDTH;
-  node.told().nr_throttled = 3;
+  node.reported().parts |= PULL_BANDWIDTH;
+  node.reported().nr_throttled = 3;
   CHECK(node.sample(sampler).cpu.nr_throttled == 1);
   CHECK(node.sample(sampler).cpu.nr_throttled == 3);
   CHECK(node.tick.containers[0].cpu.usage_usec == 5'000);
@@ -219,8 +219,8 @@ TEST_CASE("a file without quota lines is read once a minute for any walk") {
   node.put("cpu.stat", "usage_usec 100\n");
   NodeSampler sampler = node.open();
   node.sample(sampler);
-  node.told().parts = PULL_CPU | PULL_BANDWIDTH;
-  node.told().usage_ns = 5'000'000;
+  node.reported().parts = PULL_CPU | PULL_BANDWIDTH;
+  node.reported().usage_ns = 5'000'000;
   CHECK(node.sample(sampler).cpu.usage_usec == 100);
   for (int second = 2; second < 60; second += 2) {
     CHECK(node.sample(sampler).cpu.usage_usec == 5'000);
@@ -261,7 +261,7 @@ TEST_CASE("a steady tick by walks allocates nothing") {
   PulledNode node;
   NodeSampler sampler = node.open();
   node.sample(sampler);
-  node.told().parts = kEverything;
+  node.reported().parts = kEverything;
   for (int i = 0; i < 5; ++i) node.sample(sampler);
   const long before = allocation_count();
   for (int i = 0; i < 20; ++i) node.sample(sampler);

@@ -209,10 +209,10 @@ TEST_CASE("without type information waits and switches nearly equal those of the
   wait_until_stopped(processes);
   const TaskTimes files = sum_of(processes);
   const RunQueueStat stat = counted.read();
-  const auto near = [](std::optional<std::uint64_t> told, std::uint64_t truth) {
-    REQUIRE(told);
-    CHECK(static_cast<double>(*told) > 0.95 * static_cast<double>(truth));
-    CHECK(static_cast<double>(*told) < 1.05 * static_cast<double>(truth));
+  const auto near = [](std::optional<std::uint64_t> reported, std::uint64_t truth) {
+    REQUIRE(reported);
+    CHECK(static_cast<double>(*reported) > 0.95 * static_cast<double>(truth));
+    CHECK(static_cast<double>(*reported) < 1.05 * static_cast<double>(truth));
   };
   CHECK(files.wait_ns > kBurnNs);
   near(stat.wait_usec, files.wait_ns / 1000);
@@ -231,11 +231,11 @@ TEST_CASE("without type information a task that was woken before it slept has wa
     return 0;
   });
   REQUIRE(process.wait() == 0);
-  const RunQueueStat told = tracepoints.read(), truth = typed.read();
+  const RunQueueStat reported = tracepoints.read(), truth = typed.read();
   const std::uint64_t switches = *truth.voluntary_switches + *truth.involuntary_switches;
   CHECK(switches >= kNaps);
   // Each wait is measured slightly before or after the kernel's own.
-  CHECK(*told.wait_usec <= *truth.wait_usec + kMomentUsec * switches);
+  CHECK(*reported.wait_usec <= *truth.wait_usec + kMomentUsec * switches);
 }
 
 TEST_CASE("waits from before the counter are not counted, in each tier") {
@@ -322,7 +322,7 @@ TEST_CASE("a counter above its budget samples less, then is unloaded for a while
       if (one.name == "eBPF: run queue") return one;
     return Source{};
   };
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   for (int i = 0; i < kMostTicks && (i == 0 || source().present); ++i) {
     BornIn process(cgroup, [] {
       ping_pong();
@@ -331,13 +331,13 @@ TEST_CASE("a counter above its budget samples less, then is unloaded for a while
     REQUIRE(process.wait() == 0);
     tick.time += std::chrono::seconds(1);
     counters.fill(tick);
-    if (told.empty() || told.back() != source().detail) told.push_back(source().detail);
+    if (reported.empty() || reported.back() != source().detail) reported.push_back(source().detail);
   }
-  REQUIRE(told.size() == 12);  // all, one of 2, 4, ... 1024, none
-  CHECK(told[0] == "tp_btf");
-  CHECK(told[1] == "tp_btf, one event of 2 to stay within the CPU budget");
-  CHECK(told[10] == "tp_btf, one event of 1024 to stay within the CPU budget");
-  CHECK(told[11].contains("out of the kernel"));
+  REQUIRE(reported.size() == 12);  // all, one of 2, 4, ... 1024, none
+  CHECK(reported[0] == "tp_btf");
+  CHECK(reported[1] == "tp_btf, one event of 2 to stay within the CPU budget");
+  CHECK(reported[10] == "tp_btf, one event of 1024 to stay within the CPU budget");
+  CHECK(reported[11].contains("out of the kernel"));
   tick.time += std::chrono::minutes(10);
   counters.fill(tick);
   CHECK(source().detail == "tp_btf");

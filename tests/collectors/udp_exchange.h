@@ -75,7 +75,7 @@ class InnerNetwork {
   InnerNetwork() {
     int ready[2];
     if (::pipe2(ready, O_CLOEXEC) != 0) return;
-    const Fd told(ready[0]);
+    const Fd reported(ready[0]);
     Fd tell(ready[1]);
     keeper_ = ::fork();
     if (keeper_ == 0) {
@@ -84,7 +84,7 @@ class InnerNetwork {
     }
     tell.reset();
     char byte;
-    if (keeper_ < 0 || ::read(told.get(), &byte, 1) != 1) return;
+    if (keeper_ < 0 || ::read(reported.get(), &byte, 1) != 1) return;
     const std::string pid = std::to_string(keeper_);
     auto inner = open_path("/proc/" + pid + "/ns/net", O_RDONLY);
     if (!inner) return;

@@ -93,9 +93,9 @@ TEST_CASE("a name that is cut stays well-formed text") {
     LimitWrite write = write_of("memory.max", "512M");
     write.writer_path = "/\n/";
     for (std::size_t i = 0; i < letters; ++i) write.writer_path += "\xc3\xa9";
-    const std::string told =
+    const std::string reported =
         remembered({write}).writer(kWritten, memory_limits(512 << 20), kLongAgo);
-    CHECK(told == printable(told));
+    CHECK(reported == printable(reported));
   }
 }
 

@@ -11,7 +11,7 @@ cgroups=system.slice/plain.service
 file=$root/$cgroups/memory.max
 theirs='somebody else changed the limit a short while ago'
 
-told() { cgphase events >/tmp/events && grep -qF "$1" /tmp/events; }
+found() { cgphase events >/tmp/events && grep -qF "$1" /tmp/events; }
 source_says() { cgphase status | grep -q "eBPF: who writes limits $1"; }
 expect_source() {
   until_true 20000 source_says "$1" ||
@@ -22,7 +22,7 @@ named() {
   local writer
   must systemd-run --quiet --unit rival sh -c "echo 48M >$file; exec sleep 1000"
   writer="sh (pid $(property MainPID rival), rival.service) wrote memory.max 48M"
-  until_true 30000 told "$theirs: $writer" || fail "'$writer' is missing in: $(cat /tmp/events)"
+  until_true 30000 found "$theirs: $writer" || fail "'$writer' is missing in: $(cat /tmp/events)"
   cgphase explain plain.service | grep -qF "$writer" ||
     fail "explain does not say '$writer': $(cgphase explain plain.service)"
   echo "reported: $writer"

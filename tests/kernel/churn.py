@@ -112,8 +112,8 @@ class Daemon:
             except FileNotFoundError:  # closed meanwhile
                 continue
             if "map_id:" in text:
-                told = {name: int(value, 0) for name, value in TOLD.findall(text)}
-                found[told["map_id"]] = told
+                reported = {name: int(value, 0) for name, value in TOLD.findall(text)}
+                found[reported["map_id"]] = reported
         return found.values()
 
     def map_kib(self):

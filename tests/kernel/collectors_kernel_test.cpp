@@ -107,11 +107,11 @@ void burn() {
 }
 
 // Touches `bytes`, reports that through the pipe and keeps the memory.
-void hold(std::size_t bytes, int told) {
+void hold(std::size_t bytes, int reported) {
   auto* memory = static_cast<char*>(
       ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   for (std::size_t at = 0; at < bytes; at += 4096) memory[at] = 1;
-  if (::write(told, "x", 1) == 1) ::pause();
+  if (::write(reported, "x", 1) == 1) ::pause();
 }
 
 // Locks `bytes` of a file's cache. The guest has a disk at /scratch.
@@ -162,10 +162,10 @@ TEST_CASE("memory that a child touched is in memory.current and in its need") {
   NodeSampler sampler = open_sampler(cgroup.path());
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
-  const Fd told(ends[0]), telling(ends[1]);
+  const Fd reported(ends[0]), telling(ends[1]);
   cgroup.start([&] { hold(kTouched, telling.get()); });
   char byte = 0;
-  REQUIRE(::read(told.get(), &byte, 1) == 1);
+  REQUIRE(::read(reported.get(), &byte, 1) == 1);
   NodeSample tick;
   sampler.sample(SystemClock(), tick);
   const Sample& sample = tick.containers.at(0);
@@ -224,14 +224,14 @@ TEST_CASE("locked file cache is part of the need, with more anonymous memory bes
   NodeSampler sampler = open_sampler(cgroup.path());
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
-  const Fd told(ends[0]);
+  const Fd reported(ends[0]);
   Fd telling(ends[1]);
   cgroup.start([&] {
     if (lock_file(kLocked)) hold(kTouched, telling.get());
   });
   telling.reset();  // a child that fails ends the wait
   char byte = 0;
-  REQUIRE(::read(told.get(), &byte, 1) == 1);
+  REQUIRE(::read(reported.get(), &byte, 1) == 1);
   NodeSample tick;
   sampler.sample(SystemClock(), tick);
   const Sample& sample = tick.containers.at(0);
@@ -281,12 +281,12 @@ TEST_CASE("limits, events and state of an observed cgroup are read when the kern
   sampler.sample(standing, tick);
   sampler.set_detail(tick.containers.at(0).id, false);
   sampler.sample(standing, tick);
-  const auto comes_true = [&](const std::function<bool(const Sample&)>& told) {
+  const auto comes_true = [&](const std::function<bool(const Sample&)>& reported) {
     const MonotonicTime start = SystemClock().monotonic_now();
     while (SystemClock().monotonic_now() - start < kPatience) {
       sampler.sample(standing, tick);
       // Empty if more CPU time passed than a stopped clock can explain.
-      if (!tick.containers.empty() && told(tick.containers.at(0))) return true;
+      if (!tick.containers.empty() && reported(tick.containers.at(0))) return true;
       ::poll(nullptr, 0, 20);
     }
     return false;

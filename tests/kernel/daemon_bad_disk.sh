@@ -42,7 +42,7 @@ starts() {
 }
 
 json_reports() { cli status --json | grep -q "\"state\": *\"[^\"]*$1"; }
-told() {  # WHAT SENTENCE: in text and in JSON
+reported() {  # WHAT SENTENCE: in text and in JSON
   until_true 60000 suffers_for "$2" || fail "$1: status does not report '$2': $(cli status)"
   json_reports "$2" ||
     fail "$1: the JSON does not report '$2': $(cli status --json | grep '"state"')"
@@ -104,7 +104,7 @@ full() {
   until_true 60000 flushed || fail 'no sample is older than a flush interval'
   fill
   since=$EPOCHSECONDS
-  told full 'less than 8.0 MiB\|SQLITE_FULL'
+  reported full 'less than 8.0 MiB\|SQLITE_FULL'
   goes_on full test-full
   [ "$(cli history test-idle -n 5 -o csv | grep -c .)" -ge 2 ] ||
     fail "the history does not answer: $(cli history test-idle -n 5 2>&1)"
@@ -126,7 +126,7 @@ read_only() {
   until_true 60000 all_lowered || fail "not all containers are lowered: $(cli list -o wide)"
   echo u >/proc/sysrq-trigger
   until_true 10000 refuses || fail 'the disk cannot be made read-only'
-  told read-only 'is read-only\|disk I/O error\|not writable'
+  reported read-only 'is read-only\|disk I/O error\|not writable'
   goes_on read-only test-read-only
   mount -o remount,rw /scratch || fail 'the disk stays read-only'
   heals read-only

@@ -14,7 +14,7 @@ theirs='somebody else changed the limit a short while ago'
 cli() { "$bin/cgphase" --socket /tmp/r/read.sock "$@"; }
 admin() { "$bin/cgphase" --socket /tmp/r/admin.sock "$@"; }
 source_says() { cli status 2>&1 | grep -q "eBPF: who writes limits $1"; }
-told() { cli events >/tmp/events && grep -qF "$1" /tmp/events; }
+found() { cli events >/tmp/events && grep -qF "$1" /tmp/events; }
 
 expect_source() {
   until_true 20000 source_says "$1" ||
@@ -37,7 +37,7 @@ write_as_rival() {
 
 named() {
   local json=${writer//\\/\\\\}
-  until_true 30000 told "$theirs: $writer" || fail "the writer is not named in: $(cat /tmp/events)"
+  until_true 30000 found "$theirs: $writer" || fail "the writer is not named in: $(cat /tmp/events)"
   cli explain test-held >/tmp/explain
   grep -qF "$writer" /tmp/explain || fail "explain does not name the writer: $(cat /tmp/explain)"
   cli events -o jsonl >/tmp/events
@@ -46,7 +46,7 @@ named() {
 }
 
 held_unnamed() {
-  until_true 30000 told "$theirs" || fail "the change is not reported in: $(cat /tmp/events)"
+  until_true 30000 found "$theirs" || fail "the change is not reported in: $(cat /tmp/events)"
   ! grep -q "$theirs.*pid" /tmp/events ||
     fail "a writer is named although the program is refused: $(cat /tmp/events)"
 }

@@ -53,7 +53,7 @@ small_in() { run_in "$1" "${small[@]}" "$root/$1"; }
 java_in() { run_in "$1" "${sizes[@]}" | sized; }
 
 # Either limits were restored, or a lowering that was on its way became void.
-told() {
+reported() {
   cli events test-steps | grep -qE 'a new program started|a program started before it was written'
 }
 keeps_quota() {
@@ -76,7 +76,7 @@ quiet_memory_io_some_avg10 = 1.0\
 quiet_cpu_some_avg10 = 1.0/' /tmp/cgphase.toml
 start_daemon
 same_as_twin 'a small program' small_in
-until_true 10000 told ||
+until_true 10000 reported ||
   fail "events do not say why the limits were restored: $(cli events test-steps)"
 if [ -n "$java" ]; then
   same_as_twin 'a Java machine' java_in

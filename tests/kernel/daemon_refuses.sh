@@ -28,7 +28,7 @@ answers() { cli -q status >/dev/null 2>&1; }
 
 # observed CASE CONTAINERS SENTENCE [OPTION...]
 observed() {
-  local what=$1 containers=$2 sentence=$3 before told
+  local what=$1 containers=$2 sentence=$3 before output
   shift 3
   before=$(every_limit)
   "$bin/cgphased" --config /tmp/observe.toml --state-dir /tmp/s --runtime-dir /tmp/r "$@" \
@@ -36,12 +36,12 @@ observed() {
   daemon=$!
   until_true 20000 answers ||
     fail "$what: the observing daemon does not answer: $(cat /tmp/observe.log)"
-  told=$(cli status)
-  [[ $told == *"limits off: "*"$sentence"* ]] || fail "$what: '$sentence' is missing in: $told"
-  told=$(cli list --no-legend) || fail "$what: list failed"
-  [ "$(grep -c . <<<"$told")" = "$containers" ] ||
-    fail "$what: list shows not $containers containers: $told"
-  cli mode enforce >/tmp/told 2>&1 && fail "$what: mode enforce was accepted"
+  output=$(cli status)
+  [[ $output == *"limits off: "*"$sentence"* ]] || fail "$what: '$sentence' is missing in: $output"
+  output=$(cli list --no-legend) || fail "$what: list failed"
+  [ "$(grep -c . <<<"$output")" = "$containers" ] ||
+    fail "$what: list shows not $containers containers: $output"
+  cli mode enforce >/tmp/output 2>&1 && fail "$what: mode enforce was accepted"
   kill -TERM "$daemon"
   wait "$daemon" || fail "$what: the daemon did not exit with 0"
   [ "$(every_limit)" = "$before" ] || fail "$what: a limit changed"
@@ -49,11 +49,11 @@ observed() {
 
 # `cgphase doctor` on the same host reports the consequence and the remedy.
 diagnosed() {  # CASE SENTENCE...
-  local told sentence
-  told=$("$bin/cgphase" doctor --cgroup-root /tmp/cgroups)
+  local output sentence
+  output=$("$bin/cgphase" doctor --cgroup-root /tmp/cgroups)
   [ $? = 1 ] || fail "$1: doctor reported no failure"
   for sentence in "${@:2}"; do
-    [[ $told == *"$sentence"* ]] || fail "$1: doctor does not say '$sentence': $told"
+    [[ $output == *"$sentence"* ]] || fail "$1: doctor does not say '$sentence': $output"
   done
 }
 

@@ -6,9 +6,9 @@
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"
 
-told=$("$bin/cgphase" doctor)
+output=$("$bin/cgphase" doctor)
 [ $? = 1 ] || fail 'doctor reported no failure'
-says() { [[ $told == *"$1"* ]] || fail "doctor does not say '$1': $told"; }
+says() { [[ $output == *"$1"* ]] || fail "doctor does not say '$1': $output"; }
 
 says 'the memory controller is switched off: containers are only observed'
 says '-> boot with cgroup_enable=memory'
@@ -17,19 +17,19 @@ says '-> boot with psi=1'
 says 'the kernel is locked down (confidentiality): '
 says 'kernel type information for eBPF'  # Debian's kernel has it
 says 'the bpf system call'
-[[ $told != *'no memory controller in cgroup v2'* ]] ||
-  fail "doctor reports the controller twice: $told"
+[[ $output != *'no memory controller in cgroup v2'* ]] ||
+  fail "doctor reports the controller twice: $output"
 
 echo '+cpu -io' >"$root/cgroup.subtree_control"
 mkdir "$root/test"
-told=$("$bin/cgphase" doctor)
+output=$("$bin/cgphase" doctor)
 says 'cpu.max is there'
 says 'the root cgroup does not enable the io controller: '
 says '-> echo +io >'
 says 'systemd does not manage this machine: '
 says "$("$bin/cgphased" --version | head -n 1), libbpf "
-[[ $told != *'memory.reclaim'* ]] ||
-  fail "doctor reports memory.reclaim although memory is off: $told"
+[[ $output != *'memory.reclaim'* ]] ||
+  fail "doctor reports memory.reclaim although memory is off: $output"
 
 message=$("$bin/cgphased" --cgroup-root "$root" --state-dir /tmp/s --runtime-dir /tmp/r \
   --model "$tree/model/default_model.json" --mode enforce 2>&1)

@@ -195,50 +195,50 @@ Reason stall_is_broken(const TestCgroup& group, const Progress& progress, std::u
 
 TEST_CASE("kernel: one watch reports every write to a knob, by anybody") {
   const TestCgroup group;
-  Told told(group);
+  Told reported(group);
   for (const char* file : {"cpu.max", "cpu.weight", "memory.max", "memory.high"}) {
     CAPTURE(file);
-    told.forget();
+    reported.forget();
     group.put(file, group.get(file).substr(0, group.get(file).find(' ')));
-    CHECK(told.hears(kSignalKnob));
+    CHECK(reported.hears(kSignalKnob));
   }
 }
 
 TEST_CASE("kernel: the start and end of processes are reported") {
   const TestCgroup group;
-  Told told(group);
+  Told reported(group);
   {
     const Child child(group, using_memory(4096));
-    CHECK(told.hears(kSignalEvents));
-    told.forget();
+    CHECK(reported.hears(kSignalEvents));
+    reported.forget();
   }
-  CHECK(told.hears(kSignalEvents));
+  CHECK(reported.hears(kSignalEvents));
 }
 
 TEST_CASE("kernel: a memory event is reported") {
   const TestCgroup group;
   group.put("memory.max", std::to_string(16 * kMiB));
-  Told told(group);
+  Told reported(group);
   Child child(group, [](int ready) {
     say_ready(ready);
     touch(32 * kMiB);
   });
   CHECK(eventually([&] { return !child.alive(); }));
   CHECK(group.number("memory.events.local", "oom") >= 1);
-  CHECK(told.hears(kSignalEvents));
+  CHECK(reported.hears(kSignalEvents));
 }
 
 TEST_CASE("psi: a removed cgroup is reported once, and then is silent") {
   TestCgroup group;
-  Told told(group);
+  Told reported(group);
   group.remove();
-  CHECK(told.hears(kSignalLost));
+  CHECK(reported.hears(kSignalLost));
   // Nothing may be ready any more: a place that is always ready would keep the fast path awake
   // forever.
-  told.forget();
+  reported.forget();
   for (int i = 0; i < 3; ++i) {
-    told.signals->collect(milliseconds(50));
-    CHECK(told.signals->take(0) == 0);
+    reported.signals->collect(milliseconds(50));
+    CHECK(reported.signals->take(0) == 0);
   }
 }
 
@@ -284,27 +284,27 @@ TEST_CASE("kernel: a stall of ineffective reclaim at memory.high is broken even 
 
 TEST_CASE("psi: with all sources a quiet container is checked every 500 ms") {
   const TestCgroup group;
-  const Told told(group);
-  CHECK(told.all_sources);
-  CHECK(told.signals->pressure().present);
-  CHECK(told.signals->inotify().present);
+  const Told reported(group);
+  CHECK(reported.all_sources);
+  CHECK(reported.signals->pressure().present);
+  CHECK(reported.signals->inotify().present);
 }
 
 TEST_CASE("psi: throttling is reported, idling is not") {
   const TestCgroup group;
-  Told told(group);
-  told.signals->collect(milliseconds(1000));
-  CHECK((told.signals->take(0) & kSignalPressure) == 0);
+  Told reported(group);
+  reported.signals->collect(milliseconds(1000));
+  CHECK((reported.signals->take(0) & kSignalPressure) == 0);
   group.put("cpu.max", "10000 100000");
   const Child child(group, spinning);
-  CHECK(told.hears(kSignalPressure));
+  CHECK(reported.hears(kSignalPressure));
 }
 
 TEST_CASE("psi: a memory stall is reported as a stall") {
   const TestCgroup group;
   const Progress progress;
-  Told told(group);
+  Told reported(group);
   const Child child(group, turning_over(48 * kMiB, progress));
   group.put("memory.high", std::to_string(24 * kMiB));
-  CHECK(told.hears(kSignalFullStall));
+  CHECK(reported.hears(kSignalFullStall));
 }

@@ -103,9 +103,9 @@ TEST_CASE("bpf: a storm of writes blocks nobody, writes that fit are reported at
   const TestCgroup target;
   LimitWriteProbe probe = start_limit_writes();
   write_as_child(target, target, "memory.max", "512M", kStorm);
-  const std::size_t told = probe.drain().size();
-  CHECK(told == ProbeSource::kMostLimitWrites);
-  CHECK(told + probe.lost() == kStorm);
+  const std::size_t reported = probe.drain().size();
+  CHECK(reported == ProbeSource::kMostLimitWrites);
+  CHECK(reported + probe.lost() == kStorm);
   CHECK(probe.drain().empty());
   const std::uint64_t lost = probe.lost();
   write_as_child(target, target, "cpu.max", "50000 100000");

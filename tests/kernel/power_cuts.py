@@ -140,8 +140,8 @@ class Test:
         shutil.rmtree(out, ignore_errors=True)
         os.mkdir(out)
         run(["/sbin/debugfs", "-R", f"rdump / {out}", image])
-        told = run([self.options.writer, "check", f"{out}/h.db", str(taken), str(durable)])
-        return int(told)
+        reported = run([self.options.writer, "check", f"{out}/h.db", str(taken), str(durable)])
+        return int(reported)
 
     def one_round(self, number, before):
         """Boots with the disk, kills the machine and cuts. Returns the decisions that are left."""

@@ -42,7 +42,7 @@ TEST_CASE("a page gives its points back, field by field") {
   check_same((*back)[1], bare);
 }
 
-TEST_CASE("CPU use is told by the monotonic clock, whatever the wall clock was set to") {
+TEST_CASE("CPU use is computed by the monotonic clock, whatever the wall clock was set to") {
   const auto cores_of = [](std::int64_t second_ms, std::uint64_t start_ms) {
     std::vector<HistoryPoint> points(2);
     points[0].time = at_second(10);

@@ -118,7 +118,7 @@ TEST_CASE("without a decision the sentence says what is seen and waited for") {
         "are not enough samples of its phase yet.");
 }
 
-TEST_CASE("what holds CPU and what holds memory are both told where they differ") {
+TEST_CASE("if different rules block CPU and memory, both are named") {
   ContainerReport report;
   report.container.name = "trainer";
   report.cpu_blocked_by = Verdict::gpu_container;

@@ -15,9 +15,9 @@ std::size_t index_of(Lane lane) { return static_cast<std::size_t>(lane); }
 std::string quote(const KnobText& text) { return "'" + std::string(text.view()) + "'"; }
 
 std::string quote(const std::vector<KnobText>& texts) {
-  std::string told;
-  for (const KnobText& text : texts) told += (told.empty() ? "" : " or ") + quote(text);
-  return told;
+  std::string list;
+  for (const KnobText& text : texts) list += (list.empty() ? "" : " or ") + quote(text);
+  return list;
 }
 
 Limits limits_of(Knob knob, const KnobText& text) {

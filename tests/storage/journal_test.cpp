@@ -309,7 +309,7 @@ Store told_store(std::uint64_t decisions) {
 }
 
 // "D1 O1 D2 ...", newest first.
-std::string told(const Result<std::vector<JournalEvent>>& events) {
+std::string reported(const Result<std::vector<JournalEvent>>& events) {
   REQUIRE(events);
   std::string text;
   for (const JournalEvent& event : *events) {
@@ -326,15 +326,15 @@ std::string told(const Result<std::vector<JournalEvent>>& events) {
 TEST_CASE("events are decisions, written or not, and outcomes by time, with the names") {
   Store store = told_store(3);
   const auto events = store.events(std::nullopt, {.limit = 10});
-  CHECK(told(events) == " O3 D3 O2 D2 O1 D1");
+  CHECK(reported(events) == " O3 D3 O2 D2 O1 D1");
   CHECK(events->front().name == "web");
   CHECK((*events)[2].name == "job");
-  CHECK(told(store.events(std::nullopt, {.limit = 2})) == " O3 D3");
-  CHECK(told(store.events(std::nullopt, {.from = at_second(1.5), .until = at_second(2.5),
+  CHECK(reported(store.events(std::nullopt, {.limit = 2})) == " O3 D3");
+  CHECK(reported(store.events(std::nullopt, {.from = at_second(1.5), .until = at_second(2.5),
                                          .limit = 9})) == " O2 D2 O1");
-  CHECK(told(store.events(Store::Subject{.record = {}, .id = kJob, .name = "job", .others = {}},
+  CHECK(reported(store.events(Store::Subject{.record = {}, .id = kJob, .name = "job", .others = {}},
                           {.limit = 10})) == " O2 D2");
-  CHECK(told(store.events(Store::Subject{.record = {}, .id = {7, 7}, .name = "x", .others = {}},
+  CHECK(reported(store.events(Store::Subject{.record = {}, .id = {7, 7}, .name = "x", .others = {}},
                           {.limit = 10})).empty());
 }
 
@@ -345,13 +345,13 @@ TEST_CASE("events come page by page, each one once, though many are of one time"
     if (id % 2 == 0) decision.decision.verdict = Verdict::standing_down;
     REQUIRE(store.append({}, {decision}, {outcome_of(kOne, id, at_second(30))}));
   }
-  const std::string all = told(store.events(std::nullopt, {.limit = 1000}));
+  const std::string all = reported(store.events(std::nullopt, {.limit = 1000}));
   for (const int limit : {1, 2, 7, 78}) {
     std::string pages;
     EventSpan span{.limit = limit};
     for (int page = 0; page < 100; ++page) {
       const auto events = store.events(std::nullopt, span);
-      pages += told(events);
+      pages += reported(events);
       if (events->empty()) break;
       span.before = events->back().place;
     }
@@ -367,6 +367,6 @@ TEST_CASE("events of a name are those of earlier containers, too, the newest of 
   REQUIRE(store.add_container(again, at_second(10)));
   REQUIRE(store.append({}, {decision_of(again.id, 9, at_second(11))}, {}));
   const Store::Subject web{.record = {}, .id = again.id, .name = "web", .others = {}};
-  CHECK(told(store.events(web, {.limit = 10})) == " D9 O3 D3 O1 D1");
-  CHECK(told(store.events(web, {.limit = 2})) == " D9 O3");
+  CHECK(reported(store.events(web, {.limit = 10})) == " D9 O3 D3 O1 D1");
+  CHECK(reported(store.events(web, {.limit = 2})) == " D9 O3");
 }

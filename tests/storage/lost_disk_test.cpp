@@ -106,8 +106,8 @@ class LoseableDisk {
   const std::string database;
 };
 
-// `body` in a child with a disk that may be lost tells the number of the first thing that is not as
-// it must be, 0 if all is well.
+// `body` runs in a child with a disk that may be lost. It returns 0, or the number of the first
+// check that failed.
 void check_on_lost_disk(const std::function<int(const LoseableDisk&)>& body) {
   const ScratchDirectory scratch;
   const std::string folder = scratch.path("lost");
@@ -308,8 +308,8 @@ TEST_CASE("a read-only disk that accepts writes to open files: samples are dropp
       StoreThread thread(*std::move(store));
       if (!enqueue_each(thread, 1, 30) || thread.degraded()) return 2;
       if (!disk.cover_read_only() || !enqueue_each(thread, 30, 80)) return 3;
-      const auto told = thread.degraded();
-      if (!told || told->find("is read-only") == std::string::npos) return 4;
+      const auto reported = thread.degraded();
+      if (!reported || reported->find("is read-only") == std::string::npos) return 4;
       if (thread.counts().queued != 0) return 5;
       if (!disk.unmount() || !enqueue_each(thread, 80, 90) || thread.degraded()) return 6;
       dropped = thread.counts().dropped_points;

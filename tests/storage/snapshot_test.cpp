@@ -65,7 +65,7 @@ TEST_CASE("a page ends with the row that makes it long enough") {
   CHECK(store.table_page("learned", 3)->rows.empty());
 }
 
-TEST_CASE("packed samples and what is no table are not told") {
+TEST_CASE("packed samples and unknown tables are refused") {
   Store store = open_store(":memory:");
   for (const char* table : {"block", "tail", "sqlite_schema", "", "decision; DROP TABLE outcome"}) {
     const auto page = store.table_page(table, 0);

@@ -8,7 +8,7 @@ using namespace cgphase;
 
 namespace {
 
-// How many rows SQLite stepped over on its way to the first one that `sql` tells.
+// How many rows SQLite stepped over before the first row of `sql`.
 int rows_read_for(const std::string& sql, const std::string& schema) {
   sqlite3* connection = nullptr;
   REQUIRE(sqlite3_open(":memory:", &connection) == SQLITE_OK);

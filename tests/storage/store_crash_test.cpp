@@ -1,4 +1,4 @@
-// A process that writes is killed at any moment; everything that it was told is in the file must
+// A process that writes is killed at any moment; everything that was acknowledged must
 // be there. The child reports through a pipe; nobody waits for time to pass.
 #include <doctest/doctest.h>
 #include <signal.h>

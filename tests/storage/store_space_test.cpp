@@ -59,7 +59,7 @@ struct SmallDisk {
   }
 };
 
-// `body` in a child with a tmpfs of 16 MiB tells the number of the first thing that is not as it
+// `body` in a child with a tmpfs of 16 MiB returns the number of the first thing that is not as it
 // must be, 0 if all is well.
 void check_on_small_disk(const std::function<int(const SmallDisk&)>& body) {
   const ScratchDirectory scratch;

@@ -41,7 +41,7 @@ std::string own_rows(int rows) {
 }
 
 // The content of a trace, one line per row, execution by execution.
-std::string told(const Execution& execution) {
+std::string reported(const Execution& execution) {
   std::string text = execution.id + "|" + execution.service + "\n";
   for (const TraceRow& row : execution.rows)
     text += std::to_string(row.line) + "|" + std::to_string(row.time.time_since_epoch().count()) +
@@ -77,7 +77,7 @@ void check_streams_as_collected(const std::string& path) {
   REQUIRE(executions.size() == whole->executions.size());
   REQUIRE(reader->executions().size() == executions.size());
   for (std::size_t i = 0; i < executions.size(); ++i) {
-    CHECK(told(executions[i]) == told(whole->executions[i]));
+    CHECK(reported(executions[i]) == reported(whole->executions[i]));
     CHECK(executions[i].original == whole->executions[i].original);
     CHECK(executions[i].host.memory == whole->executions[i].host.memory);
   }
@@ -180,7 +180,7 @@ TEST_CASE("a trace from a pipe reads as from a file, also if it is read twice") 
   CHECK(piped->crc == plain->crc);
   REQUIRE(piped->executions.size() == 3);
   for (std::size_t i = 0; i < 3; ++i) {
-    CHECK(told(piped->executions[i]) == told(plain->executions[i]));
+    CHECK(reported(piped->executions[i]) == reported(plain->executions[i]));
     CHECK(piped->executions[i].original == plain->executions[i].original);
   }
 }
@@ -204,7 +204,7 @@ TEST_CASE("a trace can be read again from its beginning after its file was remov
   const std::vector<Execution> second = streamed(*again);
   REQUIRE(first.size() == 2);
   REQUIRE(second.size() == 2);
-  CHECK(told(first[1]) == told(second[1]));
+  CHECK(reported(first[1]) == reported(second[1]));
 }
 
 TEST_CASE("the execution limit accepts the last execution and refuses one more") {

@@ -48,7 +48,7 @@ def events(*times_and_sentences, **more):
 
 
 def explanation(sentence, *times_and_sentences):
-    """The newest decision comes first, and is what the sentence tells."""
+    """The newest decision comes first, and is what the sentence reports."""
     decisions = [(NOW, sentence), *times_and_sentences]
     return {"sentence": sentence, "decisions": [{"decision": {"time": at}, "sentence": words}
                                                 for at, words in decisions]}

@@ -79,8 +79,8 @@ TEST_CASE("a bundle contains the reports of the daemon and of the host") {
   CHECK(bundles.file("system.txt").find("ID=") != std::string::npos);
   CHECK(bundles.file("doctor.txt").find("cgroup") != std::string::npos);
   CHECK(bundles.file("journal.txt") == "lines of the journal\n");
-  const json told = json::parse(bundles.file("items.json"));
-  for (const json& item : told["items"]) {
+  const json reported = json::parse(bundles.file("items.json"));
+  for (const json& item : reported["items"]) {
     const std::string name = item["name"];
     INFO(name, ": ", item.dump());
     CHECK(std::filesystem::exists(bundles.unpacked + "/" + name));

@@ -127,12 +127,12 @@ TEST_CASE_FIXTURE(Verbs,
   CHECK(load_model(output)->schema.entries[1].feature == Feature::gpu_utilisation_ratio);
   const std::string phases = folder.path("phases");
   REQUIRE(run({"predict", "--model", output, "--json", "--output", phases, counted}) == 0);
-  const json told = json::parse(read_back(phases))["executions"][0]["phases"];
-  REQUIRE(told.size() == 300);
-  CHECK(told[10] == told[100]);
-  CHECK(told[25] == told[115]);
-  CHECK(told[10] != told[25]);
-  CHECK(told[150].is_null());
+  const json reported = json::parse(read_back(phases))["executions"][0]["phases"];
+  REQUIRE(reported.size() == 300);
+  CHECK(reported[10] == reported[100]);
+  CHECK(reported[25] == reported[115]);
+  CHECK(reported[10] != reported[25]);
+  CHECK(reported[150].is_null());
   CHECK(run({"predict", "--model", output, "--json", "--output", phases, trace}) == 6);
 }
 

@@ -103,18 +103,18 @@ TEST_CASE("the next phase has no time if it is unknown, and is a dash without a 
 }
 
 TEST_CASE("times below a millisecond are printed in microseconds") {
-  const auto told = [](std::uint64_t latency_usec, std::uint64_t longest_wait_usec) {
+  const auto reported = [](std::uint64_t latency_usec, std::uint64_t longest_wait_usec) {
     ContainerReport report = web();
     report.block.latency_usec = latency_usec;  // of 256 requests
     report.run_queue.longest_wait_usec = longest_wait_usec;
     return render_show(report, {}, plain());
   };
-  CHECK(told(256 * 85, 3000).find("in 256 requests, 85 us each\n") != std::string::npos);
-  CHECK(told(256 * 85 + 200, 3000).find(", 86 us each\n") != std::string::npos);
-  CHECK(told(256 * 999, 3000).find(", 999 us each\n") != std::string::npos);
-  CHECK(told(256 * 1000 - 1, 3000).find(", 1 ms each\n") != std::string::npos);
-  CHECK(told(0, 3000).find(", 0 s each\n") != std::string::npos);
-  CHECK(told(0, 420).find("recently up to 420 us;") != std::string::npos);
+  CHECK(reported(256 * 85, 3000).find("in 256 requests, 85 us each\n") != std::string::npos);
+  CHECK(reported(256 * 85 + 200, 3000).find(", 86 us each\n") != std::string::npos);
+  CHECK(reported(256 * 999, 3000).find(", 999 us each\n") != std::string::npos);
+  CHECK(reported(256 * 1000 - 1, 3000).find(", 1 ms each\n") != std::string::npos);
+  CHECK(reported(0, 3000).find(", 0 s each\n") != std::string::npos);
+  CHECK(reported(0, 420).find("recently up to 420 us;") != std::string::npos);
   ContainerReport unmeasured = web();
   unmeasured.block.latency_usec.reset();
   CHECK(render_show(unmeasured, {}, plain()).find("64.0 MiB in 256 requests\n") !=

@@ -59,7 +59,7 @@ Return result_of(const std::string& name) {
   return kSuccess;
 }
 
-unsigned told(const std::string& name, std::size_t count) {
+unsigned reported(const std::string& name, std::size_t count) {
   for (const Words& line : lines_of("tell"))
     if (line[1] == name) return small(line[2]);
   return static_cast<unsigned>(count);
@@ -92,7 +92,7 @@ std::size_t stride() {
   for (const Words& line : lines_of("process"))
     if (line[1] == uuid_of(device) && (line[4] == kind || line[4] == "both")) mine.push_back(line);
   const unsigned room = *count;
-  *count = told(name, mine.size());
+  *count = reported(name, mine.size());
   if (*count > room || (buffer == nullptr && *count > 0)) return kInsufficientSize;
   if (!lines_of("clear").empty()) std::memset(buffer, 0, room * stride());
   for (std::size_t i = 0; i < mine.size(); ++i) {
@@ -132,7 +132,7 @@ const char* nvmlErrorString(Return result) {
 }
 
 Return nvmlDeviceGetCount_v2(unsigned* count) {
-  *count = told("nvmlDeviceGetCount_v2", lines_of("device").size());
+  *count = reported("nvmlDeviceGetCount_v2", lines_of("device").size());
   return result_of("nvmlDeviceGetCount_v2");
 }
 
@@ -175,7 +175,7 @@ Return nvmlDeviceGetMigMode(Device device, unsigned* current, unsigned* pending)
 
 // There are as many slots as instances on all GPUs, and not all belong to this one.
 Return nvmlDeviceGetMaxMigDeviceCount(Device, unsigned* count) {
-  *count = told("nvmlDeviceGetMaxMigDeviceCount", lines_of("instance").size());
+  *count = reported("nvmlDeviceGetMaxMigDeviceCount", lines_of("instance").size());
   return result_of("nvmlDeviceGetMaxMigDeviceCount");
 }
 
@@ -213,7 +213,7 @@ Return nvmlDeviceGetProcessUtilization(Device device, ProcessSample* samples, un
     if (line[1] == uuid_of(device) && number(line[3]) > last_seen)
       fresh.push_back({small(line[2]), number(line[3]), small(line[4]), small(line[5]), 0, 0});
   const unsigned room = *count;
-  *count = told(name, fresh.size());
+  *count = reported(name, fresh.size());
   if (*count == 0) return kNotFound;
   if (samples == nullptr || room < *count) return kInsufficientSize;
   std::memcpy(samples, fresh.data(), fresh.size() * sizeof(ProcessSample));

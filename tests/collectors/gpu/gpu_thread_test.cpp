@@ -55,8 +55,8 @@ int read_without_thread() {
   GpuThread gpus([](MonotonicTime, const std::vector<CgroupPath>&) { return GpuReading{}; },
                  at_100_s(), kQuick);
   const Source source = gpus.source({});
-  const bool told = !source.present && source.detail.find("cgphase-gpus") != std::string::npos;
-  return told && gpus.latest() == nullptr ? 0 : 3;
+  const bool reported = !source.present && source.detail.find("cgphase-gpus") != std::string::npos;
+  return reported && gpus.latest() == nullptr ? 0 : 3;
 }
 
 }  // namespace

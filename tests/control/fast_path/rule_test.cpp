@@ -274,9 +274,9 @@ TEST_CASE("a single `high` event is a stall if the kernel reports a stall within
     FastPathRule rule;
     rule.step(high_at(seconds(0), 0));
     CHECK(rule.step(high_at(seconds(1), 1)).memory == MemoryRisk::none);
-    FastPathReading told = high_at(seconds(1 + seconds_later), 1);
-    told.full_stall = true;
-    CHECK(rule.step(told).memory ==
+    FastPathReading reported = high_at(seconds(1 + seconds_later), 1);
+    reported.full_stall = true;
+    CHECK(rule.step(reported).memory ==
           (seconds_later == 5 ? MemoryRisk::stall : MemoryRisk::none));
   }
 }

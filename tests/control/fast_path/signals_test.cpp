@@ -53,9 +53,9 @@ void take_triggers(const FakeCgroup& box) {
 }  // namespace
 
 TEST_CASE("a wait ends when a check is called for, and reports a stop once") {
-  for (const bool told : {false, true}) {
+  for (const bool reported : {false, true}) {
     auto signals =
-        FastPathSignals::create({.places = 1, .pressure = false, .inotify = told}).value();
+        FastPathSignals::create({.places = 1, .pressure = false, .inotify = reported}).value();
     signals->call(0);
     CHECK(signals->collect(std::chrono::hours(1)));
     CHECK(signals->waiting(0) != 0);
@@ -66,13 +66,13 @@ TEST_CASE("a wait ends when a check is called for, and reports a stop once") {
 }
 
 TEST_CASE("the fast path acts on an event when it is reported, not when the next check is due") {
-  for (const bool told : {true, false}) {
-    Watched guarded({.containers = 4, .inotify = told});
+  for (const bool reported : {true, false}) {
+    Watched guarded({.containers = 4, .inotify = reported});
     guarded.lower(Knob::memory_max, kLowered);
     guarded.look();
     guarded.box.put("memory.events", max_event(1));
     guarded.look(kAtOnce);
-    CHECK(guarded.box.get("memory.max") == (told ? kOriginal : kLowered));
+    CHECK(guarded.box.get("memory.max") == (reported ? kOriginal : kLowered));
     guarded.look(kFastPathRiskInterval);
     CHECK(guarded.box.get("memory.max") == kOriginal);
   }
@@ -80,17 +80,17 @@ TEST_CASE("the fast path acts on an event when it is reported, not when the next
 
 TEST_CASE("containers with a pending event are checked before containers that are merely due") {
   Watched guarded;
-  const FakeCgroup told(guarded.root(), "/told");
+  const FakeCgroup reported(guarded.root(), "/told");
   guarded.lower(Knob::memory_max, kLowered);
-  guarded.lower(told, Knob::memory_max, kLowered);
+  guarded.lower(reported, Knob::memory_max, kLowered);
   guarded.look();
   guarded.box.put("memory.current", "530000000\n");
   guarded.box.put("memory.stat", "anon 530000000\n");
-  told.put("memory.events", max_event(1));
+  reported.put("memory.events", max_event(1));
   guarded.look();
   const auto actions = guarded.fast_path->take_actions();
   REQUIRE(actions.size() == 2);
-  CHECK(actions[0].id == told.id());
+  CHECK(actions[0].id == reported.id());
 }
 
 TEST_CASE("an event before the first check is not lost") {
@@ -305,22 +305,22 @@ TEST_CASE("the sources report what is missing and why") {
   CHECK(guarded.fast_path->pressure().detail ==
         "1 of 1 containers are polled: this kernel has no PSI (CONFIG_PSI, psi=1) (ENOENT)");
   CHECK_FALSE(guarded.fast_path->inotify().present);
-  Watched told;
-  told.lower(Knob::memory_max, kLowered);
-  CHECK(told.fast_path->inotify().present);
-  told.fast_path->drop(told.box.id());
-  told.look();
-  told.fast_path->close_dropped();
-  CHECK(told.fast_path->pressure().detail ==
+  Watched reported;
+  reported.lower(Knob::memory_max, kLowered);
+  CHECK(reported.fast_path->inotify().present);
+  reported.fast_path->drop(reported.box.id());
+  reported.look();
+  reported.fast_path->close_dropped();
+  CHECK(reported.fast_path->pressure().detail ==
         "lowered containers are polled: this kernel has no PSI (CONFIG_PSI, psi=1) (ENOENT)");
 }
 
 TEST_CASE("a container that has all sources does not hide why another one lacks one") {
   Watched guarded;
   guarded.lower(Knob::memory_max, kLowered);
-  const FakeCgroup told(guarded.root(), "/told");
-  take_triggers(told);
-  guarded.lower(told, Knob::memory_max, kLowered);
+  const FakeCgroup reported(guarded.root(), "/told");
+  take_triggers(reported);
+  guarded.lower(reported, Knob::memory_max, kLowered);
   CHECK(guarded.fast_path->pressure().detail ==
         "1 of 2 containers are polled: this kernel has no PSI (CONFIG_PSI, psi=1) (ENOENT)");
 }

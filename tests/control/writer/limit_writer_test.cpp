@@ -386,11 +386,11 @@ TEST_CASE("the recording writer fails as often as requested") {
   Writing writing;
   RecordingLimitWriter dry;
   REQUIRE(dry.attach(writing.box.id(), writing.box.path(), writing.box.open()));
-  dry.fail_next(1, Error{ErrorKind::io, "told to"});
+  dry.fail_next(1, Error{ErrorKind::io, "by a test"});
   dry.submit(writing.change(writing.with_quota(150'000)));
   dry.submit(writing.change(writing.with_quota(150'000)));
   const auto results = dry.drain_results();
-  CHECK(results[0].error == "told to");
+  CHECK(results[0].error == "by a test");
   CHECK_FALSE(results[0].written);
   CHECK(results[1].written);
   CHECK(dry.changes().size() == 1);

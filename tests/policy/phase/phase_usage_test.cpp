@@ -97,9 +97,9 @@ TEST_CASE("a floor that leaves no step worth a write is reported with its value"
   world.use(0.2, 60);
   CHECK_FALSE(world.lowers(Resource::cpu, 40));
   CHECK(world.safety.blocked_by(Resource::cpu) == Verdict::at_floor);
-  const auto told = std::ranges::find(world.all, Verdict::at_floor, &Decision::verdict);
-  REQUIRE(told != world.all.end());
-  CHECK(told->evidence[Fact::floor].value_or(0) >= 1.15 * 3.6);
+  const auto reported = std::ranges::find(world.all, Verdict::at_floor, &Decision::verdict);
+  REQUIRE(reported != world.all.end());
+  CHECK(reported->evidence[Fact::floor].value_or(0) >= 1.15 * 3.6);
 }
 
 TEST_CASE("use of another phase, or in one second of two hundred, gives no floor") {

@@ -139,12 +139,12 @@ TEST_CASE("a conflicting writer's limits stay, and all other lowered limits are 
   }));
   world.tick();
   CHECK(left_alone(world));
-  const std::size_t told = world.all.size();
+  const std::size_t reported = world.all.size();
   world.recommendation.cpu = Cores{8};
   world.sample.memory.anon_bytes = set->bytes->value / 100 * 95;  // close to the foreign limit
   world.ticks(100);
   CHECK(world.sample.limits.memory_max == set);
-  CHECK(std::all_of(world.all.begin() + static_cast<std::ptrdiff_t>(told), world.all.end(),
+  CHECK(std::all_of(world.all.begin() + static_cast<std::ptrdiff_t>(reported), world.all.end(),
                     [](const Decision& decision) { return decision.verdict == Verdict::rival; }));
 }
 

@@ -69,12 +69,12 @@ TEST_CASE("mode advise reports the decision that enforce would write") {
   advised.ticks(kLong);
   const auto written = enforced.find(Resource::cpu, Direction::lower, kLong);
   REQUIRE(written.has_value());
-  const auto told = std::find_if(advised.all.begin(), advised.all.end(), [](const Decision& d) {
+  const auto reported = std::find_if(advised.all.begin(), advised.all.end(), [](const Decision& d) {
     return d.resource == Resource::cpu && d.verdict == Verdict::advise_mode;
   });
-  REQUIRE(told != advised.all.end());
-  CHECK(told->new_limits == written->new_limits);
-  CHECK(told->time == written->time);
+  REQUIRE(reported != advised.all.end());
+  CHECK(reported->new_limits == written->new_limits);
+  CHECK(reported->time == written->time);
   CHECK(advised.sample.limits == advised.original);
 }
 
@@ -107,10 +107,10 @@ TEST_CASE("a container with a GPU keeps its CPU quota, and its memory is lowered
   CHECK(world.sample.limits.cpu_max == world.original.cpu_max);
   CHECK(world.sample.limits.cpu_max_burst == world.original.cpu_max_burst);
   CHECK(allowed_lowerings(world, Resource::memory) > 0);
-  const auto told = std::count_if(world.all.begin(), world.all.end(), [](const Decision& d) {
+  const auto reported = std::count_if(world.all.begin(), world.all.end(), [](const Decision& d) {
     return d.verdict == Verdict::gpu_container;
   });
-  CHECK(told == 1);
+  CHECK(reported == 1);
 }
 
 TEST_CASE("the verdict for a GPU does not depend on the recommendation") {

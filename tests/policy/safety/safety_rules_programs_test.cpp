@@ -79,12 +79,12 @@ TEST_CASE("originals that return just before a foreign limit are not a reset") {
     world.tick();
     if (somebody) world.sample.limits.memory_max = MemoryLimit{Bytes{6 * kGiB}};
     world.ticks(2);
-    const auto told = [&](Verdict verdict) {
+    const auto reported = [&](Verdict verdict) {
       return std::any_of(world.all.begin() + static_cast<std::ptrdiff_t>(before), world.all.end(),
                          [=](const Decision& one) { return one.verdict == verdict; });
     };
-    CHECK(told(Verdict::silently_reverted) == !somebody);
-    CHECK(told(Verdict::standing_down) == somebody);
+    CHECK(reported(Verdict::silently_reverted) == !somebody);
+    CHECK(reported(Verdict::standing_down) == somebody);
   }
 }
 

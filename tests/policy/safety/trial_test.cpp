@@ -166,7 +166,7 @@ TEST_CASE("CPU progress below the quiet times of the phase reverts without other
 }
 
 TEST_CASE("a failed trial reports the CPU time that it was compared with") {
-  const auto told = [](std::uint64_t throttled_usec) {
+  const auto reported = [](std::uint64_t throttled_usec) {
     SafetyWorld world;
     world.input.mode = Mode::advise;
     for (int i = 0; i < kLong; ++i) {
@@ -182,8 +182,8 @@ TEST_CASE("a failed trial reports the CPU time that it was compared with") {
     REQUIRE(end_of_trial(world) == "cpu progress");
     return world.outcomes.front().detail;
   };
-  CHECK(told(1000) == "cpu progress 0.39 cores, before 0.8");
-  CHECK(told(0) == "cpu progress 0.39 cores, before 0.5 in all but one tick in twenty");
+  CHECK(reported(1000) == "cpu progress 0.39 cores, before 0.8");
+  CHECK(reported(0) == "cpu progress 0.39 cores, before 0.5 in all but one tick in twenty");
 }
 
 TEST_CASE("an ordinary quiet time of a bursty phase is no harm, nor is an idle container") {
