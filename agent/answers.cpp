@@ -14,8 +14,8 @@
 
 #include "base/parse.h"
 #include "base/text.h"
-#include "policy/budget/host_fit_json.h"
 #include "policy/learned_json.h"
+#include "protocol/replies.h"
 
 namespace cgphase {
 namespace {
@@ -314,10 +314,8 @@ void Answers::answer(const ShowRequest& request, const Peer& peer, const Respond
 void Answers::answer(const LearnedRequest& request, const Peer& peer, const Respond& respond) {
   const auto reply = [policy = agent_.config().policy, host = agent_.host()](
                          const std::string& name, const LearnedState& known) {
-    return ok_reply({{"name", escape_name(name)}, {"policy", policy},
-                     {"host", {{"cpu_cores", host.cpu_cores},
-                               {"memory_bytes", host.memory.value}}},
-                     {"learned", learned_to_json(known)}});
+    return to_json(LearnedReply{.name = name, .policy = policy, .host = host,
+                                .learned = learned_to_json(known)});
   };
   if (request.image) {
     const std::string name = unescape_name(*request.image);
@@ -387,9 +385,9 @@ nlohmann::json Answers::fit(const FitRequest& request, const Peer& peer) {
                      .outside_cpu_cores = agent_.outside().cpu_cores(1 - question.risk),
                      .outside_memory_bytes = agent_.outside().memory_bytes(1 - question.risk)};
   return fits_[words] =
-             to_json(answer_fit(question, host, [this](std::chrono::seconds duration) {
+             to_json(fit_reply(answer_fit(question, host, [this](std::chrono::seconds duration) {
                return known(duration);
-             }));
+             })));
 }
 
 std::string Answers::found_by(const ContainerView& view) const {

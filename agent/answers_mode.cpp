@@ -9,6 +9,7 @@
 
 #include "agent/answers.h"
 #include "base/text.h"
+#include "protocol/replies.h"
 
 namespace cgphase {
 namespace {
@@ -291,20 +292,20 @@ nlohmann::json Answers::restore(const std::string& container_name) {
 }
 
 void Answers::answer(const ConfigRequest&, const Peer&, const Respond& respond) {
-  nlohmann::json rows = nlohmann::json::array(), modes = nlohmann::json::array();
+  ConfigReply reply;
   const ModeRequest& host = agent_.overrides().table().host();
   for (const ConfigValue& row : config_rows(agent_.config())) {
     const bool by_command = row.key == "mode" && host.in_force();
-    rows.push_back({{"key", row.key}, {"value", row.value},
-                    {"origin", by_command ? origin_text(*host.in_force(),
-                                                        host.until_restart.has_value())
-                                          : row.origin}});
+    reply.config.push_back({row.key, row.value,
+                            by_command ? origin_text(*host.in_force(),
+                                                     host.until_restart.has_value())
+                                       : row.origin});
   }
   for (const auto& [name, hold] : agent_.overrides().table().containers())
     if (const auto& asked = hold.mode.in_force())
-      modes.push_back({{"key", "mode of " + name}, {"value", to_string(asked->mode)},
-                       {"origin", origin_text(*asked, hold.mode.until_restart.has_value())}});
-  respond(ok_reply({{"config", std::move(rows)}, {"modes", std::move(modes)}}));
+      reply.modes.push_back({"mode of " + name, to_string(asked->mode),
+                             origin_text(*asked, hold.mode.until_restart.has_value())});
+  respond(to_json(reply));
 }
 
 }  // namespace cgphase

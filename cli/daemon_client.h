@@ -28,7 +28,8 @@ std::expected<nlohmann::json, Complaint> ask_daemon(const std::string& socket_pa
                                                     const Request& request,
                                                     std::chrono::milliseconds limit = kDaemonLimit);
 
-// Like ask_daemon(), and reads the reply into its struct: StatusReport, ListReply or ActionReport.
+// Like ask_daemon(), and reads the reply into its struct: StatusReport, ListReply, ActionReport,
+// ConfigReply or LearnedReply.
 template <class Reply>
 std::expected<Reply, Complaint> ask_for(const std::string& socket_path, const Request& request);
 

@@ -91,6 +91,7 @@ class FieldWriter {
     }
   }
   static nlohmann::json json_of(const char* text) { return text; }
+  static nlohmann::json json_of(const nlohmann::json& value) { return value; }
   static nlohmann::json json_of(const std::string& text) { return printable(text); }
   template <class T>
   static nlohmann::json json_of(const Name<T>& name) { return escape_name(name.text); }
@@ -204,6 +205,10 @@ class FieldReader {
         return true;
       }
     return false;
+  }
+  static bool take(const json& from, json& value) {
+    value = from;
+    return true;
   }
   static bool take(const json& from, std::string& text) {
     if (!from.is_string()) return false;

@@ -1,6 +1,7 @@
 // The JSON of protocol/report.h: the members of each struct, each key once.
 #include "protocol/fields.h"
 #include "protocol/protocol.h"
+#include "protocol/read_reply.h"
 #include "protocol/report.h"
 
 namespace cgphase {
@@ -291,20 +292,6 @@ json to_json(const StatusReport& report) { return reply_of(report); }
 json to_json(const ExplainReply& reply) { return reply_of(reply); }
 json to_json(const ExplainReport& report) { return reply_of(explain_reply(report)); }
 json to_json(const ActionReport& report) { return reply_of(report); }
-
-template <class T>
-Result<T> read_reply(const json& body) {
-  T reply;
-  if (!body.is_object())
-    return failure(ErrorKind::invalid, "unknown reply: it is not an object");
-  if (body.contains("error")) return failure(ErrorKind::invalid, "error reply");
-  FieldReader reader(body);
-  visit_fields(reader, reply);
-  if (reader.fault().empty()) return reply;
-  return failure(ErrorKind::invalid,
-                 "unknown reply: '" + reader.fault() +
-                     "' has an unknown value; are command and daemon of the same version?");
-}
 
 template Result<ContainerReport> read_reply(const json& body);
 template Result<ListReply> read_reply(const json& body);

@@ -1,29 +1,11 @@
 #include "cli/commands/config_diff.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <utility>
-
-#include "protocol/view.h"
 
 namespace cgphase {
 namespace {
 
 constexpr std::string_view kAssigns = " = ";
-
-// The text as in the reply; view_text() would make it printable.
-std::string raw_text(const nlohmann::json& row, const char* path) {
-  const nlohmann::json& value = view(row, path);
-  return value.is_string() ? value.get<std::string>() : std::string();
-}
-
-// True if the row's value differs from the one in `defaults`.
-bool differs(const nlohmann::json& row, const ConfigDefaults& defaults) {
-  const auto known = defaults.find(raw_text(row, "/key"));
-  if (known != defaults.end()) return raw_text(row, "/value") != known->second;
-  const std::string origin = raw_text(row, "/origin");
-  return !origin.empty() && origin != "default";
-}
 
 }  // namespace
 
@@ -44,16 +26,16 @@ ConfigDefaults parse_config_defaults(std::string_view file) {
   return defaults;
 }
 
-nlohmann::json config_differences(nlohmann::json reply, const ConfigDefaults& defaults) {
-  nlohmann::json rows = nlohmann::json::array();
-  for (nlohmann::json row : view_array(reply, "/config")) {
-    if (!differs(row, defaults)) continue;
-    const auto known = defaults.find(raw_text(row, "/key"));
-    row["default"] = known == defaults.end() ? nlohmann::json() : nlohmann::json(known->second);
-    rows.push_back(std::move(row));
+ConfigDifferences config_differences(const ConfigReply& reply, const ConfigDefaults& defaults) {
+  ConfigDifferences differences;
+  for (const ConfigRow& row : reply.config) {
+    const auto known = defaults.find(row.key);
+    if (known != defaults.end() && known->second != row.value)
+      differences.config.push_back({row, known->second});
+    if (known == defaults.end() && !row.origin.empty() && row.origin != "default")
+      differences.config.push_back({row, std::nullopt});
   }
-  reply["config"] = std::move(rows);
-  return reply;
+  return differences;
 }
 
 }  // namespace cgphase

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+
+#include "protocol/replies.h"
 
 namespace cgphase {
 
@@ -13,9 +14,8 @@ namespace cgphase {
 using ConfigDefaults = std::map<std::string, std::string>;
 ConfigDefaults parse_config_defaults(std::string_view file);
 
-// Reduces the reply to `config` to the rows whose value is not the default, and adds "default" to
-// each. "default" is null for a key that this command does not know; such a key is listed if
-// somebody has set it.
-nlohmann::json config_differences(nlohmann::json reply, const ConfigDefaults& defaults);
+// The rows whose value is not the default. A key that this command does not know is one if somebody
+// has set it.
+ConfigDifferences config_differences(const ConfigReply& reply, const ConfigDefaults& defaults);
 
 }  // namespace cgphase

@@ -16,49 +16,50 @@
 #include "cli/options.h"
 #include "cli/output/print.h"
 #include "cli/output/table.h"
-#include "cli/output/view.h"
+#include "protocol/replies.h"
 
 namespace cgphase {
 namespace {
 
 using nlohmann::json;
 
-std::string render_config(const json& body, const TextStyle& style,
-                          std::span<const std::pair<const char*, const char*>> columns) {
-  std::vector<Table::Column> titles;
-  for (const auto& [title, path] : columns) titles.push_back({title, Table::Align::left});
-  Table table(std::move(titles));
-  for (const json& row : view_array(body, "/config")) {
-    std::vector<Table::Cell> cells;
-    for (const auto& [title, path] : columns) {
-      const std::string text = view_text(row, path);
-      cells.push_back({text.empty() ? "-" : text, Tone::plain});
-    }
+constexpr Table::Column kConfigTitles[] = {{"KEY", Table::Align::left},
+                                           {"VALUE", Table::Align::left},
+                                           {"ORIGIN", Table::Align::left},
+                                           {"DEFAULT", Table::Align::left}};
+
+template <class Rows>
+std::string render_config(const Rows& rows, std::size_t columns, const TextStyle& style) {
+  const auto cell = [](const std::string& text) {
+    return Table::Cell{text.empty() ? "-" : text, Tone::plain};
+  };
+  Table table({kConfigTitles, kConfigTitles + columns});
+  for (const auto& row : rows) {
+    std::vector<Table::Cell> cells = {cell(row.key), cell(row.value), cell(row.origin)};
+    if constexpr (requires { row.shipped; }) cells.push_back(cell(row.shipped.value_or("")));
+    cells.resize(columns);
     table.add(std::move(cells));
   }
   return table.text(style);
 }
 
-constexpr std::pair<const char*, const char*> kConfigTitles[] = {
-    {"KEY", "/key"}, {"VALUE", "/value"}, {"ORIGIN", "/origin"}, {"DEFAULT", "/default"}};
-
-std::string render_values(const json& body, const TextStyle& style) {
-  return render_config(body, style, std::span(kConfigTitles).first(2));
+template <std::size_t columns>
+Result<std::string> render_rows(const json& body, const TextStyle& style) {
+  const Result<ConfigReply> reply = read_reply<ConfigReply>(body);
+  if (!reply) return std::unexpected(reply.error());
+  return render_config(reply->config, columns, style);
 }
 
-std::string render_origins(const json& body, const TextStyle& style) {
-  return render_config(body, style, std::span(kConfigTitles).first(3));
-}
-
-std::string render_differences(const json& body, const TextStyle& style) {
-  if (view_array(body, "/config").empty())
-    return style.legend ? "every key has its default\n" : "";
-  return render_config(body, style, kConfigTitles);
+Result<std::string> render_differences(const json& body, const TextStyle& style) {
+  const Result<ConfigDifferences> found = read_reply<ConfigDifferences>(body);
+  if (!found) return std::unexpected(found.error());
+  if (!found->config.empty()) return render_config(found->config, 4, style);
+  return style.legend ? "every key has its default\n" : "";
 }
 
 std::string render_config_check(const json& body, const TextStyle&) {
-  std::string text = view_text(body, "/file") + ": valid; a daemon would start with it\n";
-  for (const json& warning : view_array(body, "/warnings"))
+  std::string text = body.at("file").get<std::string>() + ": valid; a daemon would start with it\n";
+  for (const json& warning : body.at("warnings"))
     text += "warning: " + printable(warning.get<std::string>()) + "\n";
   return text;
 }
@@ -67,9 +68,9 @@ constexpr CsvColumn kConfigColumns[] = {
     {"key", "/key"}, {"value", "/value"}, {"origin", "/origin"}, {"default", "/default"}};
 constexpr CsvColumn kCheckColumns[] = {{"file", "/file"}, {"valid", "/valid"}};
 
-const Form kValuesForm{.text = render_values, .rows = "/config",
+const Form kValuesForm{.text = render_rows<2>, .rows = "/config",
                        .columns = std::span(kConfigColumns).first(2)};
-const Form kOriginsForm{.text = render_origins, .rows = "/config",
+const Form kOriginsForm{.text = render_rows<3>, .rows = "/config",
                         .columns = std::span(kConfigColumns).first(3)};
 const Form kDifferencesForm{.text = render_differences, .rows = "/config",
                             .columns = kConfigColumns};
@@ -84,15 +85,18 @@ int show_config(bool with_origin, const CommonOptions& options) {
   auto body = ask_config(options);
   if (!body) return complain(body.error());
   if (with_origin)
-    for (const json& mode : view_array(*body, "/modes")) (*body)["config"].push_back(mode);
+    for (const json& mode : body->value("modes", json::array())) (*body)["config"].push_back(mode);
   return print(with_origin ? kOriginsForm : kValuesForm, *body, options);
 }
 
 int diff_config(const CommonOptions& options) {
   auto body = ask_config(options);
   if (!body) return complain(body.error());
+  const auto reply = read_reply<ConfigReply>(*body);
+  if (!reply) return complain(Exit::failure, reply.error().text);
   const ConfigDefaults defaults = parse_config_defaults(default_config_file());
-  return print(kDifferencesForm, config_differences(*std::move(body), defaults), options);
+  (*body)["config"] = to_json(config_differences(*reply, defaults))["config"];
+  return print(kDifferencesForm, *body, options);
 }
 
 int check_config(const std::string& file, const CommonOptions& options) {

@@ -1,5 +1,4 @@
-#include "cli/commands/fit_verb.h"
-
+// The verb fit: shows whether a job fits into what is free on this host.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -21,7 +20,7 @@
 #include "cli/output/print.h"
 #include "cli/output/table.h"
 #include "cli/output/view.h"
-#include "policy/budget/host_fit_json.h"
+#include "protocol/replies.h"
 
 namespace cgphase {
 namespace {
@@ -116,7 +115,7 @@ Body recorded(const FitQuestion& question, const FitOptions& options) {
   if (!host) return std::unexpected(host.error());
   const FitHost environment{.capacity = *host, .outside_cpu_cores = {},
                              .outside_memory_bytes = {}};
-  return to_json(answer_fit(question, environment, [&](std::chrono::seconds duration) {
+  const FitAnswer answer = answer_fit(question, environment, [&](std::chrono::seconds duration) {
     std::vector<KnownContainer> known;
     for (const WatchedRun& run : *runs)
       known.push_back({.name = unescape_name(run.id), .forecast = run.policy->forecast(duration),
@@ -124,13 +123,40 @@ Body recorded(const FitQuestion& question, const FitOptions& options) {
                        .highest_cpu_cores = run.highest_cpu_cores,
                        .highest_memory_bytes = run.highest_memory_bytes});
     return known;
-  }));
+  });
+  json body = to_json(fit_reply(answer));
+  body["schema"] = 1;  // not a reply of the daemon
+  return body;
 }
 
-std::string pair_text(const json& body, const char* where) {
-  const std::string path = where;
-  return fmt::format("{:>8}  {:>10}", cores_text(view_number(body, (path + "/cpu_cores").c_str())),
-                     bytes_text(view_number(body, (path + "/memory_bytes").c_str())));
+Result<std::string> render_fit(const json& body, const TextStyle& style) {
+  const Result<FitReply> reply = read_reply<FitReply>(body);
+  if (!reply) return std::unexpected(reply.error());
+  std::string text = reply->sentence + "\n";
+  if (style.legend) text += fmt::format("  {:32}{:>8}  {:>10}\n", "", "CPU", "MEMORY");
+  const Amount host{reply->host.cpu_cores, static_cast<double>(reply->host.memory.value)};
+  const std::pair<const char*, const Amount&> parts[] = {
+      {"host", host},
+      {"kept free", reply->reserve},
+      {"used outside of containers", reply->outside},
+      {"containers may need at once", reply->containers_need},
+      {"free", reply->free},
+      {"requested", reply->asked}};
+  for (const auto& [title, amount] : parts)
+    text += fmt::format("  {:32}{:>8}  {:>10}\n", title, cores_text(amount.cpu_cores),
+                        bytes_text(amount.memory_bytes));
+  using enum Table::Align;
+  Table table({{"NAME", left}, {"CPU", right}, {"AT MOST", right}, {"BASIS", left},
+               {"MEMORY", right}, {"AT MOST", right}, {"BASIS", left}});
+  for (const FitReply::Container& one : reply->containers)
+    table.add({{escape_name(one.name)},
+               {cores_text(one.cpu_cores.peak)},
+               {cores_text(one.cpu_cores.at_most)},
+               {to_string(one.cpu_cores.basis)},
+               {bytes_text(one.memory_bytes.peak)},
+               {bytes_text(one.memory_bytes.at_most)},
+               {to_string(one.memory_bytes.basis)}});
+  return reply->containers.empty() ? text : text + table.text(style);
 }
 
 constexpr CsvColumn kColumns[] = {
@@ -149,37 +175,13 @@ int run(const FitOptions& options, const CommonOptions& common) {
   const Body body = options.traces.empty() ? live(*question, common)
                                            : recorded(*question, options);
   if (!body) return complain(body.error());
+  const auto reply = read_reply<FitReply>(*body);
+  if (!reply) return complain(Exit::failure, reply.error().text);
   if (const int printed = print(kFitForm, *body, common); printed != 0) return printed;
-  return view_flag(*body, "/fits") ? 0 : static_cast<int>(Exit::not_met);
+  return reply->fits ? 0 : static_cast<int>(Exit::not_met);
 }
 
 }  // namespace
-
-std::string render_fit(const json& body, const TextStyle& style) {
-  std::string text = view_text(body, "/sentence") + "\n";
-  if (style.legend) text += fmt::format("  {:32}{:>8}  {:>10}\n", "", "CPU", "MEMORY");
-  constexpr std::pair<const char*, const char*> kParts[] = {
-      {"host", "/host"},
-      {"kept free", "/reserve"},
-      {"used outside of containers", "/outside"},
-      {"containers may need at once", "/containers_need"},
-      {"free", "/free"},
-      {"requested", "/asked"}};
-  for (const auto& [title, path] : kParts)
-    text += fmt::format("  {:32}{}\n", title, pair_text(body, path));
-  using enum Table::Align;
-  Table table({{"NAME", left}, {"CPU", right}, {"AT MOST", right}, {"BASIS", left},
-               {"MEMORY", right}, {"AT MOST", right}, {"BASIS", left}});
-  for (const json& one : view_array(body, "/containers"))
-    table.add({{view_text(one, "/name")},
-               {cores_text(view_number(one, "/cpu_cores/peak"))},
-               {cores_text(view_number(one, "/cpu_cores/at_most"))},
-               {view_text(one, "/cpu_cores/basis")},
-               {bytes_text(view_number(one, "/memory_bytes/peak"))},
-               {bytes_text(view_number(one, "/memory_bytes/at_most"))},
-               {view_text(one, "/memory_bytes/basis")}});
-  return view_array(body, "/containers").empty() ? text : text + table.text(style);
-}
 
 void add_fit_verb(CLI::App& app, const CommonOptions& common, int& exit_code) {
   CLI::App* const verb = app.add_subcommand(

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "cli/daemon_client.h"
 #include "cli/offline.h"
-#include "cli/output/view.h"
+#include "protocol/replies.h"
 #include "model/model.h"
 #include "model/trace_features.h"
 
@@ -22,10 +22,9 @@ constexpr const char* kStateDir = "/var/lib/cgphase";
 // Parses a value of the configuration. Quoted text and numbers of TOML are JSON, too.
 json toml_value(const std::string& text) { return json::parse(text, nullptr, false); }
 
-void take_row(const json& row, HostSetting& host) {
-  const std::string key = view_text(row, "/key"), origin = view_text(row, "/origin");
-  const json& raw = view(row, "/value");
-  const json value = toml_value(raw.is_string() ? raw.get<std::string>() : std::string());
+void take_row(const ConfigRow& row, HostSetting& host) {
+  const auto& [key, raw, origin] = row;
+  const json value = toml_value(raw);
   const std::string text = value.is_string() ? value.get<std::string>() : std::string();
   if (key == "state_dir") host.state_dir = text;
   if (key == "model" && origin != "default") host.model_set_at = origin;
@@ -64,7 +63,7 @@ std::string named(std::optional<std::uint64_t> number) {
 
 OrComplaint<HostSetting> host_setting(const CommonOptions& options, const std::string& state_dir) {
   HostSetting host{.state_dir = state_dir.empty() ? kStateDir : state_dir};
-  const auto config = ask_daemon(options.socket, ConfigRequest{});
+  const auto config = ask_for<ConfigReply>(options.socket, ConfigRequest{});
   const auto status = ask_for<StatusReport>(options.socket, StatusRequest{});
   const auto gone = [](const auto& reply) {
     return !reply && reply.error().exit == Exit::unreachable;
@@ -73,7 +72,7 @@ OrComplaint<HostSetting> host_setting(const CommonOptions& options, const std::s
   if (state_dir.empty() && !status && !gone(status)) return std::unexpected(status.error());
   if (config && status) {
     HostSetting asked;
-    for (const json& row : view_array(*config, "/config")) take_row(row, asked);
+    for (const ConfigRow& row : config->config) take_row(row, asked);
     asked.running = true;
     asked.model = status->model.path;
     if (state_dir.empty() || asked.state_dir == state_dir) return asked;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 #include "base/text.h"
@@ -54,6 +55,26 @@ SizedPart part_of(int slot, const PhaseRecord& record, double risk, const Ancest
   return part;
 }
 
+double mib_of(const SizedPart& part) { return std::round(part.memory_bytes / kMiBs); }
+
+// The size of the part; empty if it is larger than all.
+std::string_view shirt_of(const SizedPart& part) {
+  const ShirtSize* shirt = shirt_for(part.cpu_cores, part.memory_bytes);
+  return shirt != nullptr ? shirt->name : "";
+}
+
+std::string for_docker(const SizedPart& part) {
+  return fmt::format("--cpus {:.2f} --memory {:.0f}m", part.cpu_cores, mib_of(part));
+}
+
+std::string for_systemd(const SizedPart& part) {
+  return fmt::format("CPUQuota={:.0f}% MemoryMax={:.0f}M", part.cpu_cores * 100, mib_of(part));
+}
+
+double risk_shown(const SizedPart& part, double risk) {
+  return std::min(1.0, std::max(risk, kRuleOfThree / part.samples));
+}
+
 json part_json(const SizedPart& part, double risk) {
   json out = {{"enough_history", part.enough}, {"samples", std::round(part.samples)},
               {"hours", part.seconds / 3600}, {"runs", part.runs},
@@ -61,17 +82,19 @@ json part_json(const SizedPart& part, double risk) {
               {"memory_mib", nullptr}, {"size", nullptr}, {"docker", nullptr},
               {"systemd", nullptr}, {"risk_shown", nullptr}};
   if (!part.enough) return out;
-  const double mib = std::round(part.memory_bytes / kMiBs);
   out["cpu_cores"] = part.cpu_cores;
   out["cpu_millicores"] = std::llround(part.cpu_cores * 1000);
   out["memory_bytes"] = static_cast<std::uint64_t>(part.memory_bytes);
-  out["memory_mib"] = mib;
-  if (const ShirtSize* shirt = shirt_for(part.cpu_cores, part.memory_bytes))
-    out["size"] = shirt->name;
-  out["docker"] = fmt::format("--cpus {:.2f} --memory {:.0f}m", part.cpu_cores, mib);
-  out["systemd"] = fmt::format("CPUQuota={:.0f}% MemoryMax={:.0f}M", part.cpu_cores * 100, mib);
-  out["risk_shown"] = std::min(1.0, std::max(risk, kRuleOfThree / part.samples));
+  out["memory_mib"] = mib_of(part);
+  if (const auto size = shirt_of(part); !size.empty()) out["size"] = size;
+  out["docker"] = for_docker(part);
+  out["systemd"] = for_systemd(part);
+  out["risk_shown"] = risk_shown(part, risk);
   return out;
+}
+
+std::string letter_of(const SizedPart& part) {
+  return part.slot != kUnknownSlot ? phase_letter(part.slot) : "?";
 }
 
 json sized_json(const Sized& sized) {
@@ -84,7 +107,7 @@ json sized_json(const Sized& sized) {
     json one = part_json(part, sized.risk);
     const bool known = part.slot != kUnknownSlot;
     one["phase"] = known ? json(part.slot) : json();
-    one["letter"] = known ? phase_letter(part.slot) : "?";
+    one["letter"] = letter_of(part);
     one["share"] = part.share;
     phases.push_back(std::move(one));
   }
@@ -92,49 +115,42 @@ json sized_json(const Sized& sized) {
   return out;
 }
 
-std::string basis_text(const json& part) {
-  return fmt::format("{:.0f} samples over {:.1f} hours of {:.0f} {}",
-                     view_number(part, "/samples").value_or(0),
-                     view_number(part, "/hours").value_or(0),
-                     view_number(part, "/runs").value_or(0),
-                     view_number(part, "/runs") == 1.0 ? "run" : "runs");
-}
-
-std::string sentence(const json& sized, double risk) {
-  const std::string name = view_text(sized, "/name");
-  const json& overall = view(sized, "/overall");
-  if (!view_flag(sized, "/enough_history"))
-    return name + ": not enough history: " + view_text(sized, "/reason") + "\n";
-  const std::string size = view_text(overall, "/size");
+std::string sentence(const Sized& sized) {
+  const std::string name = escape_name(sized.name);
+  const SizedPart& part = sized.overall;
+  if (!part.enough) return name + ": not enough history: " + sized.reason + "\n";
+  const std::string_view size = shirt_of(part);
   std::string text = fmt::format(
-      "{}: {}, {} millicores and {} MiB ({})\n", name,
-      size.empty() ? "larger than " + std::string(kShirts.back().name) : "size " + size,
-      count_text(view_number(overall, "/cpu_millicores")),
-      count_text(view_number(overall, "/memory_mib")), basis_text(overall));
-  text += fmt::format("  docker run {}\n  systemctl set-property UNIT {}\n",
-                      view_text(overall, "/docker"), view_text(overall, "/systemd"));
+      "{}: {} {}, {} millicores and {} MiB ({:.0f} samples over {:.1f} hours of {} {})\n", name,
+      size.empty() ? "larger than" : "size", size.empty() ? kShirts.back().name : size,
+      count_text(std::round(part.cpu_cores * 1000)), count_text(mib_of(part)),
+      std::round(part.samples), part.seconds / 3600, part.runs, part.runs == 1 ? "run" : "runs");
+  text += fmt::format("  docker run {}\n  systemctl set-property UNIT {}\n", for_docker(part),
+                      for_systemd(part));
   text += fmt::format("  CPU: all but {:.3g} % of the samples used less; memory: the highest need, "
                       "plus {:.0f} %\n",
-                      risk * 100, kSizeMemoryHeadroom * 100);
-  const double shown = view_number(overall, "/risk_shown").value_or(1);
-  if (shown > risk)
+                      sized.risk * 100, kSizeMemoryHeadroom * 100);
+  const double shown = risk_shown(part, sized.risk);
+  if (shown > sized.risk)
     text += fmt::format("  too few samples to show a risk below {:.2g} %\n", shown * 100);
   return text;
 }
 
-std::string phase_table(const json& sized, const TextStyle& style) {
+std::string phase_table(const Sized& sized, const TextStyle& style) {
   using enum Table::Align;
   Table table({{"PHASE", left}, {"TIME", right}, {"SIZE", left}, {"MILLICORES", right},
                {"MIB", right}, {"SAMPLES", right}});
-  for (const json& part : view_array(sized, "/phases")) {
-    const bool enough = view_flag(part, "/enough_history");
-    const std::string size = view_text(part, "/size");
-    table.add({{view_text(part, "/letter")},
-               {percent_text(view_number(part, "/share"))},
-               {!enough ? "-" : size.empty() ? "> " + std::string(kShirts.back().name) : size},
-               {count_text(view_number(part, "/cpu_millicores"))},
-               {count_text(view_number(part, "/memory_mib"))},
-               {count_text(view_number(part, "/samples"))}});
+  for (const SizedPart& part : sized.phases) {
+    const std::string size(part.enough ? shirt_of(part) : "-");
+    const auto if_enough = [&](double value) {
+      return count_text(part.enough ? std::optional(value) : std::nullopt);
+    };
+    table.add({{letter_of(part)},
+               {percent_text(part.share)},
+               {size.empty() ? "> " + std::string(kShirts.back().name) : size},
+               {if_enough(std::round(part.cpu_cores * 1000))},
+               {if_enough(mib_of(part))},
+               {count_text(std::round(part.samples))}});
   }
   return table.text(style);
 }
@@ -187,13 +203,12 @@ json size_json(std::span<const Sized> sizes, double risk) {
           {"sizes", std::move(list)}};
 }
 
-std::string render_sizes(const json& body, const TextStyle& style) {
-  const double risk = view_number(body, "/risk").value_or(kSizeDefaultRisk);
+std::string render_sizes(std::span<const Sized> sizes, const TextStyle& style) {
   std::string text;
-  for (const json& sized : view_array(body, "/sizes")) {
+  for (const Sized& sized : sizes) {
     if (!text.empty()) text += '\n';
-    text += sentence(sized, risk);
-    if (!view_array(sized, "/phases").empty()) text += phase_table(sized, style);
+    text += sentence(sized);
+    if (!sized.phases.empty()) text += phase_table(sized, style);
   }
   return text;
 }

@@ -55,8 +55,8 @@ struct Sized {
 Sized size_of(std::string name, std::string kind, const PhaseRecords* records, double risk,
               const HostCapacity& host = {});
 
-// Returns {"schema":1, "risk", "sizes":[...]}; render_sizes() makes it text.
+// Returns {"schema":1, "risk", "sizes":[...]}.
 nlohmann::json size_json(std::span<const Sized> sizes, double risk);
-std::string render_sizes(const nlohmann::json& body, const TextStyle& style);
+std::string render_sizes(std::span<const Sized> sizes, const TextStyle& style);
 
 }  // namespace cgphase

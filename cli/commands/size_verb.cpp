@@ -18,8 +18,8 @@
 #include "cli/options.h"
 #include "cli/output/job_words.h"
 #include "cli/output/print.h"
-#include "cli/output/view.h"
 #include "policy/learned_json.h"
+#include "protocol/replies.h"
 
 namespace cgphase {
 namespace {
@@ -56,25 +56,21 @@ Sizes live(const SizeOptions& options, const CommonOptions& common) {
   const std::string sent = printable(name) == name ? name : escape_name(name);
   LearnedRequest request;
   (by_image ? request.image : request.container) = sent;
-  const auto body = ask_daemon(common.socket, request);
-  if (!body && body.error().exit == Exit::unreachable && !by_image)
+  const auto reply = ask_for<LearnedReply>(common.socket, request);
+  if (!reply && reply.error().exit == Exit::unreachable && !by_image)
     return complaint(
         Exit::unreachable,
-        body.error().text +
+        reply.error().text +
             fmt::format("; '{}' is not a file, so it was read as a container", escape_name(name)));
-  if (!body) return std::unexpected(body.error());
-  HostCapacity host{.cpu_cores = view_number(*body, "/host/cpu_cores").value_or(0), .memory = {}};
-  host.memory.value =
-      static_cast<std::uint64_t>(view_number(*body, "/host/memory_bytes").value_or(0));
-  Sized one = sized(unescape_name(view_text(*body, "/name")), by_image ? "image" : "container",
-                    learned_from_json(view(*body, "/learned")).value_or(LearnedState{}),
-                    options.risk, host);
-  const std::string policy = view_text(*body, "/policy");
-  if (!one.overall.enough && view(*body, "/learned").is_null() && !policy.starts_with("phase") &&
-      !policy.starts_with("proactive"))
+  if (!reply) return std::unexpected(reply.error());
+  Sized one = sized(reply->name, by_image ? "image" : "container",
+                    learned_from_json(reply->learned).value_or(LearnedState{}), options.risk,
+                    reply->host);
+  if (!one.overall.enough && reply->learned.is_null() && !reply->policy.starts_with("phase") &&
+      !reply->policy.starts_with("proactive"))
     one.reason = fmt::format("the daemon's policy is {}, which learns no phases; record a trace of "
                              "it and size that (cgphase record -o F.csv)",
-                             policy);
+                             reply->policy);
   return std::vector{std::move(one)};
 }
 
@@ -100,7 +96,6 @@ constexpr CsvColumn kSizeColumns[] = {
     {"memory_mib", "/overall/memory_mib"}, {"runs", "/overall/runs"},
     {"samples", "/overall/samples"}, {"hours", "/overall/hours"},
     {"risk_shown", "/overall/risk_shown"}};
-const Form kSizeForm{.text = render_sizes, .rows = "/sizes", .columns = kSizeColumns};
 
 int run(SizeOptions options, const CommonOptions& common) {
   if (const auto risk = parse_risk(options.risk_text, kSizeDefaultRisk); risk) options.risk = *risk;
@@ -113,7 +108,11 @@ int run(SizeOptions options, const CommonOptions& common) {
     return complain(Exit::usage, "size: one container, or --image NAME, or traces only");
   const Sizes sizes = words > 0 && files == words ? recorded(options) : live(options, common);
   if (!sizes) return complain(sizes.error());
-  return print(kSizeForm, size_json(*sizes, options.risk), common);
+  const Form form{.text = [&](const json&, const TextStyle& style) {
+                    return render_sizes(*sizes, style);
+                  },
+                  .rows = "/sizes", .columns = kSizeColumns};
+  return print(form, size_json(*sizes, options.risk), common);
 }
 
 }  // namespace

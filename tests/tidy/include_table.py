@@ -42,7 +42,7 @@ FOLDERS = {
     "control/writer": "base cgroupfs control control/lease control/fast_path",
     "storage": "base cgroupfs",
     "core": "base cgroupfs model policy policy/budget policy/safety",
-    "protocol": "base",
+    "protocol": "base policy/budget",
     "agent/config": "base policy policy/safety",
     "agent/server": "base protocol",
     "agent/http": "base collectors protocol agent/config agent/server",

@@ -1,11 +1,9 @@
-#include "cli/commands/fit_verb.h"
-
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "policy/budget/host_fit_json.h"
+#include "protocol/replies.h"
 #include "tests/cli/command_run.h"
 #include "tests/text.h"
 
@@ -35,7 +33,7 @@ TEST_CASE("fit prints a sentence, the sums and a row per container, and exits wi
   double cpus = 0;
   command.serve([&](const Request& request) {
     cpus = std::get<FitRequest>(request).cpus;
-    return to_json(answer_of(cpus));
+    return to_json(fit_reply(answer_of(cpus)));
   });
   const std::vector<std::string> words = {"fit", "--memory", "100M", "--for", "1h", "--cpus"};
   auto with = words;
@@ -98,7 +96,7 @@ TEST_CASE("fit names the options that it needs if a trace lacks the host's size"
 
 TEST_CASE("fit has no column titles without a legend") {
   CommandRun command;
-  command.serve([](const Request&) { return to_json(answer_of(1)); });
+  command.serve([](const Request&) { return to_json(fit_reply(answer_of(1))); });
   const auto fit = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {"fit", "--cpus", "1", "--memory", "100M", "--for", "1h"});
     return command.run(more).out;

@@ -91,7 +91,7 @@ TEST_CASE("too little history is reported without numbers") {
     const json body = size_json(std::vector{sized(records)}, kSizeDefaultRisk);
     CHECK(body["sizes"][0]["enough_history"] == false);
     CHECK(body["sizes"][0]["overall"]["cpu_cores"].is_null());
-    CHECK(has(render_sizes(body, {}), "web: not enough history: "));
+    CHECK(has(render_sizes(std::vector{sized(records)}, {}), "web: not enough history: "));
   }
   CHECK_FALSE(size_of("web", "image", nullptr, 0.001).overall.enough);
   // Each at its minimum: samples over time, or samples of runs.
@@ -104,7 +104,7 @@ TEST_CASE("a need above all T-shirt sizes is printed as numbers") {
   const PhaseRecords records = {{0, record_of(500, 20, 100)}};
   const json body = size_json(std::vector{sized(records)}, kSizeDefaultRisk);
   CHECK(body["sizes"][0]["overall"]["size"].is_null());
-  CHECK(has(render_sizes(body, {}), "larger than XL"));
+  CHECK(has(render_sizes(std::vector{sized(records)}, {}), "larger than XL"));
 }
 
 TEST_CASE("size of traces is per service, with and without a model") {
@@ -147,7 +147,9 @@ TEST_CASE("size of a container or an image uses what the daemon learned") {
   const Ran fresh = command.run({"size", "fresh"});
   CHECK(fresh.exit == 0);
   CHECK(has(fresh.out, "not enough history: the daemon's policy is hold"));
-  CHECK(command.run({"size", "odd"}).exit == 0);
+  const Ran odd = command.run({"size", "odd"});
+  CHECK(odd.exit == 1);
+  CHECK(has(odd.err, "unknown reply: 'name'"));
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"size"}, {"size", "a", "b"}, {"size", "a", "--image", "b"},
         {"size", "a", "--risk", "2"}, {"size", "a", "--risk", "x"}, {"size", "a", kTrace}})

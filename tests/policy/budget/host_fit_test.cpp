@@ -1,4 +1,4 @@
-#include "policy/budget/host_fit_json.h"
+#include "policy/budget/host_fit.h"
 
 #include <doctest/doctest.h>
 
@@ -131,14 +131,9 @@ TEST_CASE("if a job does not fit, the answer has a shorter duration or a later t
   CHECK_FALSE(later.fits_for);
   REQUIRE(later.change);
   CHECK(later.change->in == seconds(40));
-  CHECK(to_json(later)["sentence"].get<std::string>().find("try again in 40 s") !=
-        std::string::npos);
   // No room after the change, or the time of the change is unknown.
   CHECK_FALSE(ask(false, 7).change);
   CHECK_FALSE(ask(false, 1, seconds(0)).change);
-  CHECK(to_json(ask(false, 7))["sentence"].get<std::string>().find("try again") ==
-        std::string::npos);
-  CHECK(to_json(ask(false, 7))["next_change"].is_null());
 }
 
 TEST_CASE("if one change leaves too little room, the next change counts, too") {
