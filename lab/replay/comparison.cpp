@@ -1,5 +1,7 @@
 #include "lab/replay/comparison.h"
 
+#include <tuple>
+
 #include "base/check.h"
 
 namespace cgphase {
@@ -99,10 +101,20 @@ ResourceComparison compare(const Sweep& a, const Sweep& b, Resource resource,
 
 }  // namespace
 
+std::optional<std::size_t> cheapest_within(std::span<const ParetoPoint> points, double violation) {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (points[i].violation > violation) continue;
+    const auto rank = [&](std::size_t k) {
+      return std::tuple(points[k].cost, points[k].violation);
+    };
+    if (!best || rank(i) < rank(*best)) best = i;
+  }
+  return best;
+}
+
 SweptResource::SweptResource(const std::vector<ReplaySums>& executions)
-    : total(total_of(executions)), samples_over(mean_of("samples_over", executions)),
-      alloc_vs_static(mean_of("alloc_vs_static", executions)),
-      above_oracle(mean_of("above_oracle", executions)) {
+    : total(total_of(executions)) {
   const Measure &violation = *find_measure("samples_over"), &cost = *find_measure("above_oracle");
   for (const ReplaySums& sums : executions) {
     std::optional<ParetoPoint>& point = by_execution.emplace_back();

@@ -2,16 +2,30 @@
 // each swept over its settings. Pure.
 #pragma once
 
+#include <cstddef>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "lab/replay/bootstrap.h"
-#include "lab/replay/pareto.h"
 #include "lab/replay/replay.h"
 
 namespace cgphase {
+
+// One setting of a policy.
+struct ParetoPoint {
+  double violation = 0;  // share of samples over the limit
+  double cost = 0;       // allocation, in any unit
+};
+
+// Returns the cheapest point with at most this many violations; of equal ones the one with fewest,
+// then the first. Absent if there is none.
+std::optional<std::size_t> cheapest_within(std::span<const ParetoPoint> points, double violation);
+
+// Levels at which policies are compared.
+inline constexpr double kMatchedViolations[] = {0.001, 0.01, 0.05};
 
 // Values of one resource under one setting that the comparison needs. Nothing else is kept: there
 // may be thousands of executions under hundreds of settings.
@@ -20,7 +34,6 @@ struct SweptResource {
   // absent if it had no seconds.
   std::vector<std::optional<ParetoPoint>> by_execution;
   ReplaySums total;
-  double samples_over = 0, alloc_vs_static = 0, above_oracle = 0;  // by job
 
   SweptResource() = default;
   SweptResource(const std::vector<ReplaySums>& executions);

@@ -13,7 +13,6 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "lab/plot/svg.h"
-#include "lab/replay/pareto_plot.h"
 #include "lab/replay/report.h"
 #include "model/trace_phases.h"
 
@@ -86,22 +85,6 @@ MonotonicTime at_seconds(double seconds) {
   return MonotonicTime(std::chrono::nanoseconds(std::llround(seconds * 1e9)));
 }
 
-// Weighted by job. Values that no execution has are not drawn.
-std::vector<ParetoPoint> marks_of(const Sweep& sweep, Resource resource) {
-  std::vector<ParetoPoint> marks;
-  for (const SweepPoint& point : sweep.points) {
-    const SweptResource& swept = point.of(resource);
-    marks.push_back({swept.samples_over, swept.alloc_vs_static});
-  }
-  return marks;
-}
-
-// The same for all policies.
-double oracle_of(const SweepPoint& point, Resource resource) {
-  const SweptResource& swept = point.of(resource);
-  return swept.alloc_vs_static - swept.above_oracle;
-}
-
 }  // namespace
 
 PlottedExecution plotted(const ReplayInput& input, std::size_t place,
@@ -148,27 +131,6 @@ std::vector<Figure> execution_figures(const ReplayInput& input, const std::strin
     plot.total = 1;
     plot.executions.push_back(plotted(input, i, results));
     figures.push_back({file_name_of(i, input.executions[i].id), draw_trace(plot)});
-  }
-  return figures;
-}
-
-std::vector<Figure> pareto_figures(std::span<const Sweep> sweeps, const Sweep* controls,
-                                   const std::string& source, const std::string& subtitle) {
-  std::vector<Figure> figures;
-  for (const Resource resource : kResources) {
-    ParetoPlot plot;
-    plot.resource = resource == Resource::cpu ? "CPU" : "Memory";
-    plot.source = source;
-    plot.subtitle = subtitle;
-    for (const Sweep& sweep : sweeps) {
-      if (!sweep.points.front().of(resource).measured()) continue;
-      if (!plot.oracle) plot.oracle = oracle_of(sweep.points.front(), resource);
-      if (plot.curves.size() < kMostParetoCurves)
-        plot.curves.push_back({sweep.name, marks_of(sweep, resource), sweep.shipped});
-    }
-    if (plot.curves.empty()) continue;
-    if (controls != nullptr) plot.controls = marks_of(*controls, resource);
-    figures.push_back({fmt::format("pareto-{}.svg", to_string(resource)), draw_pareto(plot)});
   }
   return figures;
 }

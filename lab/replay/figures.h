@@ -9,7 +9,6 @@
 
 #include "base/result.h"
 #include "lab/plot/trace_plot.h"
-#include "lab/replay/comparison.h"
 #include "lab/replay/replay.h"
 
 namespace cgphase {
@@ -37,10 +36,6 @@ TracePlot empty_replay_plot(const ReplayInput& input, const std::string& source,
 std::vector<Figure> execution_figures(const ReplayInput& input, const std::string& source,
                                       const std::string& model,
                                       std::span<const ContenderResult* const> results);
-
-// Returns one picture per measured resource. `controls` may be null.
-std::vector<Figure> pareto_figures(std::span<const Sweep> sweeps, const Sweep* controls,
-                                   const std::string& source, const std::string& subtitle);
 
 // Creates the directory if it is missing. All files are written before the first appears; each
 // contains its own file name. Then pictures of an earlier call that this call does not have are

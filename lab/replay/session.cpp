@@ -111,31 +111,15 @@ Status ReplaySession::read() {
 }
 
 void ReplaySession::enter() {
-  if (!request_.directory.empty()) enter_figures();
+  if (!request_.directory.empty())
+    for (const std::size_t i : pictured(lineup_, kMostPlottedPolicies))
+      lineup_.entrants[i].keep_limits = true;
   places_ = contest_.enter_all(lineup_.entrants);
-  for (EnteredPlan& compared : compared_) enter(compared);
-}
-
-void ReplaySession::enter(EnteredPlan& entered) {
-  for (Entrant entrant : entered.plan.entrants) {
-    entrant.swept_only = true;
-    entered.places.push_back(contest_.enter(entrant));
-  }
-}
-
-void ReplaySession::enter_figures() {
-  for (const std::size_t i : pictured(lineup_, kMostPlottedPolicies))
-    lineup_.entrants[i].keep_limits = true;
-  for (const bool ours : {true, false})
-    for (const PolicySpec& policy : lineup_.policies) {
-      const bool line = policy.name == "oracle-max";  // not a curve
-      if (is_ours(policy) != ours || line || lacks_model(policy)) continue;
-      EnteredPlan& drawn = drawn_.emplace_back();
-      drawn.plan = sweep_plan(policy, request_.settings);
-      enter(drawn);
+  for (EnteredPlan& compared : compared_)
+    for (Entrant entrant : compared.plan.entrants) {
+      entrant.swept_only = true;
+      compared.places.push_back(contest_.enter(entrant));
     }
-  controls_.plan = control_plan(request_.settings);
-  enter(controls_);
 }
 
 bool ReplaySession::lacks_model(const PolicySpec& policy) const {
@@ -242,20 +226,12 @@ ReplayReport ReplaySession::empty_report() const {
 }
 
 Result<std::vector<std::string>> ReplaySession::draw() const {
-  std::vector<Sweep> sweeps;
-  for (const EnteredPlan& drawn : drawn_)
-    if (Result<Sweep> sweep = sweep_of(drawn)) sweeps.push_back(*std::move(sweep));
-  const Result<Sweep> controls = sweep_of(controls_);
-  if (!controls) return std::unexpected(controls.error());
   std::vector<const ContenderResult*> shown;
   for (const std::size_t i : pictured(lineup_, kMostPlottedPolicies))
     if (why_not(i).empty()) shown.push_back(&*contest_.result(places_[i]));
-  const std::string source = source_name();
-  std::vector<Figure> figures = pareto_figures(sweeps, &*controls, source, subtitle());
-  for (Figure& figure :
-       execution_figures(recorded_.input, source, last_part(request_.paths.model), shown))
-    figures.push_back(std::move(figure));
-  return write_figures(request_.directory, figures);
+  return write_figures(request_.directory,
+                       execution_figures(recorded_.input, source_name(),
+                                         last_part(request_.paths.model), shown));
 }
 
 std::string ReplaySession::source_name() const {
@@ -263,14 +239,6 @@ std::string ReplaySession::source_name() const {
   const std::string first = path.starts_with("/proc/self/fd/") ? "this host" : last_part(path);
   const std::size_t more = request_.paths.traces.size() - 1;
   return more == 0 ? first : fmt::format("{} and {} more", first, more);
-}
-
-std::string ReplaySession::subtitle() const {
-  const std::size_t count = recorded_.input.executions.size();
-  return fmt::format("{} execution{}, {}, {} loop; each policy over its knob, as shipped where "
-                     "the disc is",
-                     count, count == 1 ? "" : "s", human_duration(recorded_.played_seconds),
-                     request_.settings.loop.enabled ? "closed" : "open");
 }
 
 }  // namespace cgphase

@@ -55,8 +55,6 @@ class ReplaySession {
   Status take_words();
   Status read();
   void enter();
-  void enter(EnteredPlan& entered);
-  void enter_figures();
   Status take_results(ReplayReport& report) const;
   Status compare_sweeps(ReplayReport& report) const;
   ReplayReport empty_report() const;
@@ -67,15 +65,13 @@ class ReplaySession {
   std::optional<double> value(const MeasureName& name) const;
   Result<Sweep> sweep_of(const EnteredPlan& entered) const;
   std::string source_name() const;
-  std::string subtitle() const;
 
   ReplayRequest request_;
   Lineup lineup_;
   Recorded recorded_;
   Contest contest_;
   std::vector<std::size_t> places_;  // of the lineup's entrants
-  std::vector<EnteredPlan> compared_, drawn_;
-  EnteredPlan controls_;
+  std::vector<EnteredPlan> compared_;
 };
 
 }  // namespace cgphase

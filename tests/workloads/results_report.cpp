@@ -1,7 +1,6 @@
-// policy_results RECORDED OTHERS|- MODEL DIRECTORY: replays every policy on every set of recorded
-// executions. Prints results.md (scripts/results) and writes its figures into DIRECTORY, the same
-// on each run. RECORDED is a directory of our own recordings (tests/data), OTHERS one of public
-// traces ("-": left out), MODEL our model.
+// policy_results RECORDED OTHERS|- MODEL: replays every policy on every set of recorded executions.
+// Prints results.md (scripts/results), the same on each run. RECORDED is a directory of our own
+// recordings (tests/data), OTHERS one of public traces ("-": left out), MODEL our model.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +10,6 @@
 #include <vector>
 
 #include "base/file.h"
-#include "lab/replay/figures.h"
 #include "model/ai4dl.h"
 #include "model/trace_features.h"
 #include "tests/workloads/ablation.h"
@@ -68,18 +66,7 @@ Result<ResultEngines> make_engines(const ResultPlaces& places, const std::string
   return engines;
 }
 
-std::vector<Figure> figures_of(const SetResults& results) {
-  std::vector<Sweep> sweeps = results.ours;
-  sweeps.insert(sweeps.end(), results.ai4dl.begin(), results.ai4dl.end());
-  std::vector<Figure> figures =
-      pareto_figures(sweeps, &results.controls, results.set->name,
-                     "closed loop, a decision at each sample");
-  for (Figure& figure : figures) figure.name = results.set->name + "-" + figure.name;
-  return figures;
-}
-
-Status report(const ResultPlaces& places, const std::string& model,
-              const std::string& directory) {
+Status report(const ResultPlaces& places, const std::string& model) {
   const auto engines = make_engines(places, model);
   if (!engines) return std::unexpected(engines.error());
   const auto columns = replay_columns(engines->ours.get(), engines->ai4dl.get());
@@ -87,16 +74,12 @@ Status report(const ResultPlaces& places, const std::string& model,
   const auto sets = read_result_sets(places, *columns);
   if (!sets) return std::unexpected(sets.error());
   std::vector<SetResults> all;
-  std::vector<Figure> figures;
   for (const ResultSet& set : *sets) {
     std::fprintf(stderr, "%s\n", set.title.c_str());
     auto played = play_set(set, *engines);
     if (!played) return std::unexpected(played.error());
     all.push_back(*std::move(played));
-    for (Figure& figure : figures_of(all.back())) figures.push_back(std::move(figure));
   }
-  if (const auto written = write_figures(directory, figures); !written)
-    return std::unexpected(written.error());
   const std::string text = results_text(all);
   std::fwrite(text.data(), 1, text.size(), stdout);
   return {};
@@ -105,13 +88,13 @@ Status report(const ResultPlaces& places, const std::string& model,
 }  // namespace
 
 int main(int count, char** words) {
-  if (count != 5) {
-    std::fprintf(stderr, "usage: policy_results RECORDED OTHERS|- MODEL DIRECTORY\n");
+  if (count != 4) {
+    std::fprintf(stderr, "usage: policy_results RECORDED OTHERS|- MODEL\n");
     return 2;
   }
   const std::string others = words[2];
   const Status status =
-      report({.recorded = words[1], .others = others == "-" ? "" : others}, words[3], words[4]);
+      report({.recorded = words[1], .others = others == "-" ? "" : others}, words[3]);
   if (!status) std::fprintf(stderr, "policy_results: %s\n", status.error().text.c_str());
   return status ? 0 : 1;
 }

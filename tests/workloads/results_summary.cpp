@@ -149,13 +149,12 @@ void missed(const SetResults& results, const Sweep& ours, Resource resource, con
   const double samples = static_cast<double>(total.samples) / executions;
   rows += fmt::format(
       "| {} | {} | {} | {:.0f} x {:.0f} | {:.2f} % | {:.0f} % | {:.1f} % at {:.2f} % ({}) | "
-      "{:.0f}, {:.0f} | [curve](results/{}-pareto-{}.svg) |\n",
+      "{:.0f}, {:.0f} |\n",
       goal, case_name(results, resource), came_out, executions, samples,
       100 / (samples * executions), std::min(100.0, 100 * kWarmUpSamples / samples),
       100 * points[*cheapest].cost, 100 * points[*cheapest].violation,
       ours.points[*cheapest].name, static_cast<double>(total.writes_up + total.writes_down),
-      writes_of(sums_of(*hold, resource)),
-      results.set->name, to_string(resource));
+      writes_of(sums_of(*hold, resource)));
 }
 
 std::string missed_goals(std::span<const SetResults> sets, std::string_view policy) {
@@ -225,8 +224,8 @@ the share that one sample over is of all; the share of a first run in which no p
 anything yet; the least that any of the risks allocates above oracle-max, and how much was over;
 writes of ours and of `hold`.
 
-| goal | case | came out | runs x samples | one sample | ten samples | cheapest risk | writes | |
-|---|---|---|---|---|---|---|---|---|
+| goal | case | came out | runs x samples | one sample | ten samples | cheapest risk | writes |
+|---|---|---|---|---|---|---|---|
 )";
 
 constexpr const char* kReasons = R"(

@@ -169,8 +169,6 @@ void one_set(const SetResults& results, Out out) {
     if (!any.of(resource).measured()) continue;
     policies(results, resource, out);
     matched(results, resource, out);
-    fmt::format_to(out, "\n![{} of {}](results/{}-pareto-{}.svg)\n", title_of(resource),
-                   results.set->name, results.set->name, to_string(resource));
   }
   ablations(results, out);
   cold_start(results, out);
@@ -179,8 +177,8 @@ void one_set(const SetResults& results, Out out) {
 constexpr const char* kIntroduction =
     R"(# Results
 
-What every policy would have done to recorded executions, and whether knowing phases pays. This
-file and its figures are made by one command, the same bytes each time:
+What every policy would have done to recorded executions, and whether knowing phases pays. One
+command makes this file, the same bytes each time:
 
     scripts/results TRACES
 

@@ -78,3 +78,20 @@ TEST_CASE("a sweep against itself costs the same everywhere") {
     CHECK(level.difference == Interval{0, 0});
   }
 }
+
+TEST_CASE("the cheapest point of a level may be on it, not beyond") {
+  const ParetoPoint points[] = {{0.001, 7}, {0.01, 5}, {0.0100001, 1}};
+  CHECK(cheapest_within(points, 0.01) == 1);
+  CHECK(cheapest_within(points, 0.001) == 0);
+  CHECK(cheapest_within(points, 1) == 2);
+}
+
+TEST_CASE("no point within a level is absent, not the nearest") {
+  const ParetoPoint points[] = {{0.02, 7}};
+  CHECK_FALSE(cheapest_within(points, 0.01).has_value());
+}
+
+TEST_CASE("the one with fewest violations of equally cheap points counts") {
+  const ParetoPoint points[] = {{0.02, 7}, {0.01, 7}, {0.01, 7}};
+  CHECK(cheapest_within(points, 0.05) == 1);
+}

@@ -69,20 +69,14 @@ TEST_CASE_FIXTURE(Replays, "replay prints the golden table") {
   golden(ran.out, "replay.txt");
 }
 
-TEST_CASE_FIXTURE(Replays, "replay --svg makes the golden pictures") {
+TEST_CASE_FIXTURE(Replays, "replay --svg makes the golden picture of an execution") {
   std::vector<std::string> words = kClosedLoop;
   words.insert(words.end(), {"--svg", pictures});
   const Ran ran = replay(kGolden + "replay.csv", words);
   REQUIRE_MESSAGE(ran.exit == 0, ran.err);
-  const std::pair<const char*, const char*> made[] = {
-      {"pareto-cpu.svg", "replay-pareto-cpu.svg"},
-      {"pareto-memory.svg", "replay-pareto-memory.svg"},
-      {"execution-02-job-2.svg", "replay-execution.svg"}};
-  for (const auto& [name, expected] : made) {
-    const std::string picture = content(pictures + "/" + name);
-    CHECK(xml_fault(picture) == "");
-    golden(picture, expected);
-  }
+  const std::string picture = content(pictures + "/execution-02-job-2.svg");
+  CHECK(xml_fault(picture) == "");
+  golden(picture, "replay-execution.svg");
   CHECK(std::filesystem::exists(pictures + "/execution-01-job-1.svg"));
 }
 
@@ -297,9 +291,7 @@ TEST_CASE_FIXTURE(Replays, "pictures of an earlier replay are removed, and no ot
   for (int i = 0; i < 30; ++i) text += std::to_string(i) + ",s,other,2,1\n";
   REQUIRE(replay(trace(text), words).exit == 0);
   CHECK(there("execution-01-other.svg"));
-  CHECK(there("pareto-cpu.svg"));
-  for (const char* gone : {"execution-01-job-1.svg", "execution-02-job-2.svg",
-                           "pareto-memory.svg"})
+  for (const char* gone : {"execution-01-job-1.svg", "execution-02-job-2.svg"})
     CHECK_FALSE_MESSAGE(there(gone), gone);
   for (const char* kept : {"execution-07-mine.svg", "notes.svg", "execution-1.svg", "copy.svg",
                            "execution-02-job-2-edited.svg", "execution-09-plot.svg"})
