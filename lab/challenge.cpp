@@ -18,9 +18,6 @@
 namespace cgphase {
 namespace {
 
-// Resolution of times, as a part of the whole length.
-constexpr std::size_t kBuckets = 4096;
-
 using RowTaker = std::function<Status(const TraceReader&, const TraceRow&)>;
 
 // Reads all rows of all traces; calls `end` after each trace.
@@ -36,58 +33,20 @@ Status each_row(const std::vector<std::string>& traces, const RowTaker& take,
   return {};
 }
 
-struct Span {
-  WallTime first = WallTime::max(), last = WallTime::min();
-  std::size_t rows = 0;
-};
-
-Result<Span> span_of(const std::vector<std::string>& traces) {
-  Span span;
+// The times of all rows, in order. Prints the remarks on the traces.
+Result<std::vector<WallTime>> times_of(const std::vector<std::string>& traces) {
+  std::vector<WallTime> times;
   for (const std::string& path : traces) {
     Result<TraceReader> reader = TraceReader::open(path);
     if (!reader) return std::unexpected(reader.error());
     const Status read = read_trace_input(*reader, [&](const TraceRow& row) -> Status {
-      span.first = std::min(span.first, row.wall_time);
-      span.last = std::max(span.last, row.wall_time);
-      ++span.rows;
+      times.push_back(row.wall_time);
       return {};
     });
     if (!read) return std::unexpected(read.error());
   }
-  return span;
-}
-
-// Number of rows in each of kBuckets equal parts of the span.
-class RowsByTime {
- public:
-  explicit RowsByTime(const Span& span)
-      : first_(span.first), width_((span.last - span.first) / static_cast<long>(kBuckets) +
-                                   std::chrono::nanoseconds(1)), rows_(kBuckets) {}
-  void add(WallTime time) { ++rows_[static_cast<std::size_t>((time - first_) / width_)]; }
-  // Takes buckets from `bucket` down, at least one, as long as they have at most `most` rows.
-  // Lowers `bucket` by that number.
-  std::size_t take(std::size_t& bucket, std::size_t most) const {
-    std::size_t taken = 0;
-    for (bool any = false; bucket > 0; any = true) {
-      const std::size_t more = rows_[bucket - 1];
-      if (any && taken + more > most) break;
-      taken += more;
-      --bucket;
-    }
-    return taken;
-  }
-  WallTime begin_of(std::size_t bucket) const {
-    return first_ + static_cast<long>(bucket) * width_;
-  }
-
- private:
-  WallTime first_;
-  std::chrono::nanoseconds width_;
-  std::vector<std::size_t> rows_;
-};
-
-double length(const Span& span) {
-  return std::chrono::duration<double>(span.last - span.first).count();
+  std::ranges::sort(times);
+  return times;
 }
 
 // Windows before the cut, and their sources.
@@ -156,7 +115,6 @@ TrainOptions training_options(const Model& champion, const ChallengeOptions& opt
   train.schema = champion.schema;
   train.step_seconds = champion.step_seconds;
   train.clusters = options.clusters;
-  train.seed = options.seed;
   return train;
 }
 
@@ -179,31 +137,33 @@ double allocated(const std::optional<ReplaySums>& sums) {
 
 Result<std::optional<HistorySplit>> split_history(const std::vector<std::string>& traces,
                                                   const HistoryBounds& bounds, std::string& why) {
-  const Result<Span> span = span_of(traces);
-  if (!span) return std::unexpected(span.error());
-  if (length(*span) < bounds.least_seconds) {
+  const Result<std::vector<WallTime>> times = times_of(traces);
+  if (!times) return std::unexpected(times.error());
+  const WallTime first = times->front(), last = times->back();
+  const double seconds = std::chrono::duration<double>(last - first).count();
+  if (seconds < bounds.least_seconds) {
     why = fmt::format(
         "too little history: {} from the first sample to the last, at least {} is needed",
-        human_duration(length(*span)), human_duration(bounds.least_seconds));
+        human_duration(seconds), human_duration(bounds.least_seconds));
     return std::nullopt;
   }
-  RowsByTime rows(*span);
-  const Status counted = each_row(traces, [&](const TraceReader&, const TraceRow& row) -> Status {
-    rows.add(row.wall_time);
-    return {};
-  });
-  if (!counted) return std::unexpected(counted.error());
-  const double share = bounds.held_out_ratio * static_cast<double>(span->rows);
-  HistorySplit split{.begin = {}, .teaching = {}, .cut = {}, .end = span->last};
-  std::size_t bucket = kBuckets;
-  split.held_out_rows =
-      rows.take(bucket, std::min(static_cast<std::size_t>(share), bounds.most_held_out_rows));
-  split.cut = rows.begin_of(bucket);
-  std::size_t teaching = bucket;
-  rows.take(teaching, std::min(bounds.most_teaching_rows, bounds.most_training_rows));
-  split.teaching = rows.begin_of(teaching);
-  split.training_rows = rows.take(bucket, bounds.most_training_rows);
-  split.begin = rows.begin_of(bucket);
+  // The time of the row that is `most` rows, and at least one, before row `end`.
+  const auto begin_of = [&](std::size_t end, std::size_t most) {
+    return (*times)[end - std::min(std::max(most, std::size_t{1}), end)];
+  };
+  const auto rows_before = [&](WallTime time) {
+    return static_cast<std::size_t>(std::ranges::lower_bound(*times, time) - times->begin());
+  };
+  const double share = bounds.held_out_ratio * static_cast<double>(times->size());
+  HistorySplit split{.begin = {}, .teaching = {}, .cut = {}, .end = last};
+  split.cut = begin_of(times->size(),
+                       std::min(static_cast<std::size_t>(share), bounds.most_held_out_rows));
+  const std::size_t older = rows_before(split.cut);
+  split.begin = begin_of(older, bounds.most_training_rows);
+  split.teaching =
+      begin_of(older, std::min(bounds.most_teaching_rows, bounds.most_training_rows));
+  split.training_rows = older - rows_before(split.begin);
+  split.held_out_rows = times->size() - older;
   return split;
 }
 

@@ -1,8 +1,7 @@
-// number of training windows
+// `cgphase model challenge`: compares a new model with the one in use on the newest history.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,7 +43,6 @@ struct ChallengeOptions {
   double risk = kShippedRisk;
   ClosedLoop loop{.enabled = true};
   int clusters = 6;         // or kAutomaticClusters
-  std::uint64_t seed = 1;
 };
 
 // Result of one model on the held-out part. Absent: that resource was not measured.

@@ -30,13 +30,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kLeastShare = 0.05, kMostShare = 0.9;
-
 struct ChallengeWords {
   ChallengeOptions challenge;
-  std::string model, state_dir, since, least, output;
+  std::string model, state_dir, least;
   std::string clusters = std::to_string(ChallengeOptions{}.clusters);
-  double held_out_percent = 100 * HistoryBounds{}.held_out_ratio;
   bool dry_run = false, exit_code = false;
 };
 
@@ -49,7 +46,6 @@ std::optional<Complaint> take_words(ChallengeWords& words) {
                        "--least " + escape_name(words.least) + " is not a duration (30m, 6h, 2d)"};
     options.bounds.least_seconds = static_cast<double>(*ns) / 1e9;
   }
-  options.bounds.held_out_ratio = words.held_out_percent / 100;
   const auto count = parse_u64(words.clusters);
   if (words.clusters == "auto") options.clusters = kAutomaticClusters;
   else if (!count || *count < 1 || *count > std::uint64_t{kMaxPhases})
@@ -163,9 +159,6 @@ OrComplaint<json> conclude(ChallengeReport report, const ChallengeWords& words,
     return report_json(report, host, "nothing is changed: " + why);
   add_provenance(*report.model, report, host, host.policy);
   const std::string text = serialize_model(*report.model);
-  if (!words.output.empty())
-    if (const Status saved = emit(text, words.output); !saved)
-      return complaint(saved.error());
   if (words.dry_run)
     return report_json(report, host, "the new model wins; nothing is changed (--dry-run)");
   if (words.model.empty()) {  // the model in use may have changed during hours of training
@@ -197,14 +190,8 @@ OrComplaint<json> run(ChallengeWords& words, const CommonOptions& common) {
   if (!champion) return complaint(champion.error());
   std::optional<HostTrace> recorded;
   if (words.challenge.traces.empty()) {
-    HostHistory history{.socket = common.socket, .state_dir = words.state_dir, .containers = {},
-                        .since = {}, .until = {}};
-    if (!words.since.empty()) {
-      const Result<WallTime> since = parse_time(words.since, SystemClock().wall_now(), common.utc);
-      if (!since) return complaint(Exit::usage, since.error().text);
-      history.since = *since;
-    }
-    auto trace = host_trace(history);
+    auto trace = host_trace({.socket = common.socket, .state_dir = words.state_dir,
+                             .containers = {}, .since = {}, .until = {}});
     if (!trace) return std::unexpected(trace.error());
     recorded = *std::move(trace);
     words.challenge.traces = {recorded->path};
@@ -232,21 +219,11 @@ void add_challenge_verb(CLI::App& app, const CommonOptions& options, int& exit_c
       "challenge",
       "Train a model on this host's history and install it if it beats the one in use (admin)");
   const auto words = std::make_shared<ChallengeWords>();
-  ChallengeOptions& challenge = words->challenge;
-  verb->add_option("traces", challenge.traces, "Traces to use instead of this host's history");
+  verb->add_option("traces", words->challenge.traces, "Traces to use instead of this host's history");
   verb->add_option("--model", words->model, "Model to beat [the one in use]");
-  verb->add_option("--held-out", words->held_out_percent,
-                   "Share of samples held out to compare on, the newest, in percent")
-      ->check(CLI::Range(100 * kLeastShare, 100 * kMostShare))
-      ->capture_default_str();
   verb->add_option("--least", words->least, "Shortest history; with less nothing is done [1d]");
-  verb->add_option("--from,--since", words->since,
-                   "Start of the history (-10m, \"3m ago\", ISO, epoch) [oldest]");
   verb->add_option("--clusters", words->clusters, "Number of phases, or auto")
       ->capture_default_str();
-  verb->add_option("--seed", challenge.seed, "Seed; the same seed and history give the same model")
-      ->capture_default_str();
-  verb->add_option("--write", words->output, "Also write the winning model to this file");
   verb->add_flag("--dry-run", words->dry_run, "Compare only; install nothing");
   verb->add_flag("--exit-code", words->exit_code, "Exit with 7 if nothing was installed");
   verb->add_option("--state-dir", words->state_dir,
