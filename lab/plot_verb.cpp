@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -36,7 +35,6 @@ namespace {
 struct PlotOptions {
   std::string model = default_model_path(), trace, output, kind = "trace", from, until;
   std::optional<std::string> id;
-  bool labels = false;
 };
 
 std::string file_name(const std::string& path) {
@@ -47,7 +45,6 @@ std::string file_name(const std::string& path) {
 struct Surveyed {
   PlotSpan span;
   bool measured = false;
-  std::vector<std::string> labels;  // distinct labels, in order of appearance
 };
 
 // A trace that was read once, and the executions to draw from it.
@@ -59,13 +56,6 @@ struct Source {
 
 bool measured(const TraceRow& row) {
   return row.sample.cpu.usage_usec.has_value() || memory_need(row.sample).has_value();
-}
-
-// Twice the number of distinguishable labels, because half of them may come from earlier
-// executions.
-void note_label(std::vector<std::string>& labels, const std::string& label) {
-  if (label.empty() || labels.size() >= 2 * std::size_t{kMaxPhases}) return;
-  if (std::ranges::find(labels, label) == labels.end()) labels.push_back(label);
 }
 
 std::unexpected<Complaint> no_execution(const std::string& path,
@@ -111,7 +101,6 @@ OrComplaint<Source> survey(const PlotOptions& options, std::vector<std::string> 
     Surveyed& execution = source.executions[source.reader.index()];
     execution.span.add(row);
     execution.measured |= measured(row);
-    note_label(execution.labels, row.label);
     return {};
   });
   if (!read) return complaint(read.error());
@@ -172,7 +161,7 @@ OrComplaint<TracePlot> plot_of(const Source& source) {
   return nothing_to_plot(source.reader.path());
 }
 
-OrComplaint<std::string> trace_with_model(const PlotOptions& options) {
+OrComplaint<std::string> traced(const PlotOptions& options) {
   OrComplaint<Model> model = read_model(options);
   if (!model) return std::unexpected(model.error());
   const OrComplaint<Source> source = survey(options, schema_columns(model->schema));
@@ -191,43 +180,6 @@ OrComplaint<std::string> trace_with_model(const PlotOptions& options) {
       *source, followers.size(),
       [&](std::size_t index, const ExecutionHeader& execution, const TraceRow& row) {
         plot->executions[index].add(row, lane_phase(followers[index].add(execution, row)));
-      });
-  if (!drawn) return std::unexpected(drawn.error());
-  return draw_trace(*plot);
-}
-
-// Turns labels into phases, numbered by first appearance over all executions. Labels beyond the
-// number of phases of a model become "others".
-std::map<std::string, int> number_labels(const Source& source, TracePlot& plot) {
-  std::map<std::string, int> numbers;
-  for (std::size_t i = 0; i < plot.executions.size(); ++i)
-    for (const std::string& label : source.executions[source.begin + i].labels) {
-      if (numbers.size() >= std::size_t{kMaxPhases} || numbers.contains(label)) continue;
-      numbers[label] = static_cast<int>(plot.phase_names.size());
-      plot.phase_names.push_back(label);
-    }
-  return numbers;
-}
-
-OrComplaint<std::string> trace_with_labels(const PlotOptions& options) {
-  const OrComplaint<Source> source = survey(options, {});
-  if (!source) return std::unexpected(source.error());
-  OrComplaint<TracePlot> plot = plot_of(*source);
-  if (!plot) return std::unexpected(plot.error());
-  plot->phase_source = "labels of the trace";
-  plot->unknown_name = "other labels";
-  plot->nothing_name = "no label";
-  const std::map<std::string, int> numbers = number_labels(*source, *plot);
-  if (plot->phase_names.empty())
-    return complaint(Exit::invalid, options.trace +
-                                        ": column label is missing or empty in these executions; "
-                                        "leave out --labels to see a model's phases");
-  const OrComplaint<void> drawn = read_chosen(
-      *source, plot->executions.size(),
-      [&](std::size_t index, const ExecutionHeader&, const TraceRow& row) {
-        const auto known = numbers.find(row.label);
-        const int other = row.label.empty() ? kLaneNothing : kLaneUnknown;
-        plot->executions[index].add(row, known != numbers.end() ? known->second : other);
       });
   if (!drawn) return std::unexpected(drawn.error());
   return draw_trace(*plot);
@@ -314,7 +266,7 @@ OrComplaint<std::string> draw(const CLI::App& verb, const PlotOptions& options,
   const bool file = is_file(options.trace);
   using Names = std::vector<const char*>;
   const Names others =
-      file ? Names{"--since", "--until"} : Names{"--kind", "--model", "--id", "--labels"};
+      file ? Names{"--since", "--until"} : Names{"--kind", "--model", "--id"};
   for (const char* name : others)
     if (verb.count(name) > 0)
       return complaint(Exit::usage,
@@ -322,11 +274,9 @@ OrComplaint<std::string> draw(const CLI::App& verb, const PlotOptions& options,
                                    file ? "container" : "trace", escape_name(options.trace),
                                    file ? "file" : "container, because there is no such file"));
   if (!file) return container(options, common);
-  if (options.labels && options.kind != "trace")
-    return complaint(Exit::usage, "--labels needs --kind trace; leave out one of them");
   if (options.kind == "variance") return variance(options);
   if (options.kind == "replay") return replayed(options);
-  return options.labels ? trace_with_labels(options) : trace_with_model(options);
+  return traced(options);
 }
 
 int plot_verb(const CLI::App& verb, const PlotOptions& options, const CommonOptions& common) {
@@ -351,8 +301,6 @@ void add_plot_verb(CLI::App& app, const CommonOptions& common, int& exit_code) {
       ->capture_default_str();
   verb->add_option("--model", options->model, "Model file")->capture_default_str();
   verb->add_option("--id", options->id, "Only this execution of a trace (column pod.id)");
-  verb->add_flag("--labels", options->labels,
-                 "Take phases from the column label instead of a model");
   verb->add_option(
       "--from,--since", options->from,
       "For a container: start time (-10m, \"3m ago\", ISO, epoch) [an hour before the end]");

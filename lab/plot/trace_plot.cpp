@@ -156,7 +156,7 @@ double draw_execution(Svg& svg, double top, const PlottedExecution& execution,
 }
 
 std::string phase_text(const TracePlot& plot, int phase) {
-  if (phase == kLaneUnknown) return plot.unknown_name;
+  if (phase == kLaneUnknown) return "unknown phase";
   if (phase < 0) return plot.nothing_name;
   const std::string name = escape_name(plot.phase_names[static_cast<std::size_t>(phase)]);
   return phase_letter(phase) + (name.empty() ? "" : " " + name);

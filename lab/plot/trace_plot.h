@@ -69,10 +69,9 @@ class PlottedExecution {
 struct TracePlot {
   std::string kind = "Trace";  // kind of `source`
   std::string source;       // the trace's name, not escaped
-  std::string phase_source; // "phases of model M", "labels", not escaped
+  std::string phase_source; // "phases of model M", not escaped
   std::vector<std::string> phase_names;  // by index, not escaped; "": use the letter
   std::vector<std::string> policies;     // policies whose limits are drawn, not escaped
-  std::string unknown_name = "unknown phase";
   std::string nothing_name = "not enough history";
   std::vector<PlottedExecution> executions;  // at most kMostPlottedExecutions
   std::size_t total = 0;                     // number of executions in the trace

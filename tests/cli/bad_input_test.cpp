@@ -80,7 +80,6 @@ struct Inputs {
     for (const Words& words : readers(bad, model)) refused(words, bad + ": " + why);
     for (const Words& words : watchers(bad, model)) refused(words, bad + ": " + why);
     refused({"train", "-o", output, good, bad}, bad + ": " + why);
-    refused({"plot", "--labels", "-o", output, bad}, bad + ": " + why);
   }
 
   void all_refuse_model(const std::string& text, const std::string& why) {

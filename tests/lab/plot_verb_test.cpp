@@ -53,10 +53,6 @@ const std::string kPlotHeader = "timestamp,pod.id,cpu.usage.cores,mem.working.se
 
 }  // namespace
 
-TEST_CASE_FIXTURE(PlotRun, "plot --labels makes the golden picture") {
-  golden("labels.csv", "labels.svg", {"--labels"});
-}
-
 TEST_CASE_FIXTURE(PlotRun, "plot --model makes the golden picture") {
   golden("model.csv", "model.svg", {"--model", model});
 }
@@ -66,7 +62,7 @@ TEST_CASE_FIXTURE(PlotRun, "plot --kind variance makes the golden picture") {
 }
 
 TEST_CASE_FIXTURE(PlotRun, "--id draws one execution, by its raw or its printed name") {
-  CHECK(plot(kGolden + "labels.csv", {"--labels", "--id", "train-1"}).exit == 0);
+  CHECK(plot(kGolden + "labels.csv", {"--model", model, "--id", "train-1"}).exit == 0);
   CHECK(has(content(picture), "train-1"));
   CHECK_FALSE(has(content(picture), "serve"));
   const std::string path = trace(kPlotHeader + "1,a\x1b,1,1\n2,a\x1b,1,1\n");
@@ -75,25 +71,23 @@ TEST_CASE_FIXTURE(PlotRun, "--id draws one execution, by its raw or its printed 
 }
 
 TEST_CASE_FIXTURE(PlotRun, "an unknown execution exits with 3 and names the nearest one") {
-  CHECK(has(refused(3, kGolden + "labels.csv", {"--labels", "--id", "train-2"}),
+  CHECK(has(refused(3, kGolden + "labels.csv", {"--model", model, "--id", "train-2"}),
             "no execution 'train-2'; did you mean 'train-1'?"));
-  CHECK(has(refused(3, kGolden + "labels.csv", {"--labels", "--id", "zzzzzzzz\n"}),
+  CHECK(has(refused(3, kGolden + "labels.csv", {"--model", model, "--id", "zzzzzzzz\n"}),
             "no execution 'zzzzzzzz\\x0a'; column pod.id has the names"));
 }
 
-TEST_CASE_FIXTURE(PlotRun, "a trace without rows, time, readings or labels exits with 6") {
+TEST_CASE_FIXTURE(PlotRun, "a trace without rows, time or readings exits with 6") {
   CHECK(has(refused(6, trace(kPlotHeader), {"--model", model}), "has no rows"));
   CHECK(has(refused(6, trace("a,b\n1,2\n"), {"--model", model}), "column timestamp: is missing"));
-  CHECK(has(refused(6, trace("timestamp,label\n1,x\n2,x\n"), {"--labels"}),
+  CHECK(has(refused(6, trace("timestamp,label\n1,x\n2,x\n"), {"--model", model}),
             "no row has CPU use"));
-  CHECK(has(refused(6, trace(kPlotHeader + "1,a,1,1\n"), {"--labels"}),
-            "column label is missing or empty"));
   CHECK(has(refused(6, trace(kPlotHeader + "1,a,1,1\n2,a,many,1\n"), {"--model", model}),
             "line 3: column cpu.usage.cores: \"many\" is not a number"));
 }
 
 TEST_CASE_FIXTURE(PlotRun, "a trace or model that is missing or damaged exits with 6") {
-  CHECK(has(refused(6, command.directory() / "none.csv", {"--labels"}), "none.csv"));
+  CHECK(has(refused(6, command.directory() / "none.csv", {"--model", model}), "none.csv"));
   CHECK(has(refused(6, kGolden + "model.csv", {"--model", command.directory() / "none"}),
             "none: No such file or directory (ENOENT); name a model with --model"));
   const std::string damaged = command.directory() / "damaged.json";
@@ -109,7 +103,6 @@ TEST_CASE_FIXTURE(PlotRun, "too few windows for clusters exit with 6 and their n
 
 TEST_CASE_FIXTURE(PlotRun, "wrong arguments exit with 2") {
   refused(2, kGolden + "labels.csv", {"--kind", "pie"});
-  refused(2, kGolden + "labels.csv", {"--kind", "variance", "--labels"});
   CHECK(command.run({"plot", kGolden + "labels.csv"}).exit == 2);
   CHECK(command.run({"plot", "-o", picture}).exit == 2);
 }
@@ -127,23 +120,12 @@ TEST_CASE_FIXTURE(PlotRun,
   CHECK_FALSE(has(made, "pod-9"));
 }
 
-TEST_CASE_FIXTURE(PlotRun, "hostile names of executions and labels are text") {
-  const std::string name = "\"</text><script>&\x1b\xff\"";
-  const std::string row = "," + name + ",1," + name + "\n";
-  const std::string path = trace("timestamp,pod.id,cpu.usage.cores,label\n1" + row + "2" + row);
-  CHECK(plot(path, {"--labels"}).exit == 0);
+TEST_CASE_FIXTURE(PlotRun, "hostile names of executions are text") {
+  const std::string row = ",\"</text><script>&\x1b\xff\",1\n";
+  const std::string path = trace("timestamp,pod.id,cpu.usage.cores\n1" + row + "2" + row);
+  CHECK(plot(path, {"--model", model}).exit == 0);
   const std::string made = content(picture);
   CHECK(xml_fault(made) == "");
   CHECK_FALSE(has(made, "<script"));
-  CHECK(has(made, ">A &lt;/text&gt;&lt;script&gt;&amp;\\x1b\\xff</text>"));
-}
-
-TEST_CASE_FIXTURE(PlotRun, "labels beyond the maximum of phases are others") {
-  std::string text = "timestamp,pod.id,cpu.usage.cores,label\n";
-  for (int i = 0; i < 40; ++i) text += std::to_string(i) + ",a,1,label-" + std::to_string(i) + "\n";
-  CHECK(plot(trace(text), {"--labels"}).exit == 0);
-  const std::string made = content(picture);
-  CHECK(has(made, ">AF label-31</text>"));
-  CHECK_FALSE(has(made, "label-32"));
-  CHECK(has(made, ">other labels</text>"));
+  CHECK(has(made, ">&lt;/text&gt;&lt;script&gt;&amp;\\x1b\\xff</text>"));
 }

@@ -177,11 +177,11 @@ TEST_CASE_FIXTURE(Plotter,
 
 TEST_CASE_FIXTURE(Plotter, "options of a trace are refused for a container, and the reverse") {
   serve();
-  CHECK(plot({"web-1", "--labels"}).exit == 2);
+  CHECK(plot({"web-1", "--id", "a"}).exit == 2);
   CHECK(plot({"web-1", "--kind", "variance"}).exit == 2);
   const Ran file = plot({"t.csv", "--since", "-10m"});
   CHECK(file.exit == 2);
   CHECK(has(file.err, "--since needs a container; 't.csv' is a file"));
-  CHECK(plot({"t.csv", "--labels"}).exit == 6);
+  CHECK(plot({"t.csv"}).exit == 6);
   CHECK(command.requests().empty());
 }

@@ -96,7 +96,6 @@ TEST_CASE_FIXTURE(Replays,
   CHECK(plot({"--id", "job-2"}).exit == 0);
   CHECK_FALSE(has(content(picture), "job-1"));
   CHECK(plot({"--id", "job-3"}).exit == 3);
-  CHECK(plot({"--labels"}).exit == 2);
 }
 
 TEST_CASE_FIXTURE(Replays, "JSON has every policy and resource, and the counts") {
