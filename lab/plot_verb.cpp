@@ -5,11 +5,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -20,13 +20,11 @@
 #include "cli/output/print.h"
 #include "cli/trace_input.h"
 #include "lab/plot/container_plot.h"
-#include "lab/plot/phase_lane.h"
 #include "lab/plot/trace_plot.h"
 #include "lab/plot/variance_plot.h"
 #include "lab/replay/figures.h"
 #include "lab/replay/recorded.h"
 #include "model/trace_features.h"
-#include "model/trace_phases.h"
 #include "model/train/cluster_variance.h"
 
 namespace cgphase {
@@ -39,23 +37,6 @@ struct PlotOptions {
 
 std::string file_name(const std::string& path) {
   return std::filesystem::path(path).filename().string();
-}
-
-// Facts about an execution, collected before it is drawn.
-struct Surveyed {
-  PlotSpan span;
-  bool measured = false;
-};
-
-// A trace that was read once, and the executions to draw from it.
-struct Source {
-  TraceReader reader;
-  std::vector<Surveyed> executions;
-  std::size_t begin = 0, end = 0;  // range of executions to draw
-};
-
-bool measured(const TraceRow& row) {
-  return row.sample.cpu.usage_usec.has_value() || memory_need(row.sample).has_value();
 }
 
 std::unexpected<Complaint> no_execution(const std::string& path,
@@ -81,52 +62,17 @@ OrComplaint<std::size_t> place_of(const Executions& executions, const std::strin
   return no_execution(path, ids, id);
 }
 
-// Keeps only the execution that the user named.
-OrComplaint<void> select(Source& source, const std::string& id) {
-  const auto place = place_of(source.reader.executions(), source.reader.path(), id);
+// Reads the executions to draw: all, or the one that the user named.
+OrComplaint<Trace> read_chosen(const PlotOptions& options, const Model& model) {
+  Result<Trace> trace =
+      read_trace_input(options.trace, {.columns = schema_columns(model.schema)});
+  if (!trace) return complaint(trace.error());
+  if (!options.id) return *std::move(trace);
+  const auto place = place_of(trace->executions, options.trace, *options.id);
   if (!place) return std::unexpected(place.error());
-  source.begin = *place;
-  source.end = *place + 1;
-  return {};
-}
-
-OrComplaint<Source> survey(const PlotOptions& options, std::vector<std::string> columns,
-                       std::size_t most_rows = kAnyTraceRows) {
-  Result<TraceReader> reader = TraceReader::open(
-      options.trace, {.columns = std::move(columns), .max_rows = most_rows});
-  if (!reader) return complaint(reader.error());
-  Source source{*std::move(reader), {}};
-  const Status read = read_trace_input(source.reader, [&](const TraceRow& row) -> Status {
-    if (source.reader.index() == source.executions.size()) source.executions.emplace_back();
-    Surveyed& execution = source.executions[source.reader.index()];
-    execution.span.add(row);
-    execution.measured |= measured(row);
-    return {};
-  });
-  if (!read) return complaint(read.error());
-  source.end = source.executions.size();
-  if (options.id)
-    if (OrComplaint<void> selected = select(source, *options.id); !selected)
-      return std::unexpected(selected.error());
-  return source;
-}
-
-// Passes at most `most` rows of the chosen executions to `take`, with the index of the execution
-// among the chosen ones.
-OrComplaint<void> read_chosen(
-    const Source& source, std::size_t most,
-    const std::function<void(std::size_t, const ExecutionHeader&, const TraceRow&)>& take) {
-  Result<TraceReader> reader = source.reader.again();
-  if (!reader) return complaint(reader.error());
-  const std::size_t end = std::min(source.end, source.begin + std::min(most, source.end));
-  const Status read = read_rows(*reader, [&](const TraceRow& row) -> Status {
-    const std::size_t index = reader->index();
-    if (index >= source.begin && index < end)
-      take(index - source.begin, reader->execution(), row);
-    return {};
-  });
-  if (!read) return complaint(read.error());
-  return {};
+  std::swap(trace->executions.front(), trace->executions[*place]);
+  trace->executions.resize(1);
+  return *std::move(trace);
 }
 
 OrComplaint<Model> read_model(const PlotOptions& options) {
@@ -146,52 +92,36 @@ std::unexpected<Complaint> nothing_to_plot(const std::string& path) {
           "or memory use (memory.anon, mem.working.set, mem.current)");
 }
 
-// Returns the plot with its executions, still without rows.
-OrComplaint<TracePlot> plot_of(const Source& source) {
-  TracePlot plot;
-  plot.source = file_name(source.reader.path());
-  plot.total = source.end - source.begin;
-  bool anything = false;
-  for (std::size_t i = source.begin; i < source.end; ++i) {
-    anything |= source.executions[i].measured;
-    if (plot.executions.size() < kMostPlottedExecutions)
-      plot.executions.emplace_back(source.reader.executions()[i], source.executions[i].span);
-  }
-  if (anything) return plot;
-  return nothing_to_plot(source.reader.path());
-}
-
-OrComplaint<std::string> traced(const PlotOptions& options) {
-  OrComplaint<Model> model = read_model(options);
-  if (!model) return std::unexpected(model.error());
-  const OrComplaint<Source> source = survey(options, schema_columns(model->schema));
-  if (!source) return std::unexpected(source.error());
-  OrComplaint<TracePlot> plot = plot_of(*source);
-  if (!plot) return std::unexpected(plot.error());
-  const auto engine = PhaseEngine::create(std::move(*model));
-  if (!engine) return complaint(engine.error());
-  plot->phase_source = "phases of model " + file_name(options.model);
-  plot->phase_names = phase_names_of((*engine)->model());
-  if (std::ranges::any_of(plot->phase_names, [](const auto& name) { return !name.empty(); }))
-    plot->phase_source += ", with their mean use in training";
-  std::vector<PhaseFollower> followers;
-  for (std::size_t i = 0; i < plot->executions.size(); ++i) followers.emplace_back(*engine);
-  const OrComplaint<void> drawn = read_chosen(
-      *source, followers.size(),
-      [&](std::size_t index, const ExecutionHeader& execution, const TraceRow& row) {
-        plot->executions[index].add(row, lane_phase(followers[index].add(execution, row)));
-      });
-  if (!drawn) return std::unexpected(drawn.error());
-  return draw_trace(*plot);
-}
-
-// ---- replay ----
-
 bool anything_in(const TracePlot& plot) {
   return std::ranges::any_of(plot.executions, [](const PlottedExecution& execution) {
     return execution.cores().any() || execution.gib().any();
   });
 }
+
+OrComplaint<std::string> traced(const PlotOptions& options) {
+  OrComplaint<Model> model = read_model(options);
+  if (!model) return std::unexpected(model.error());
+  OrComplaint<Trace> trace = read_chosen(options, *model);
+  if (!trace) return std::unexpected(trace.error());
+  const auto engine = PhaseEngine::create(std::move(*model));
+  if (!engine) return complaint(engine.error());
+  ReplayInput input;
+  input.executions = std::move(trace->executions);
+  input.engine = *engine;
+  TracePlot plot;
+  plot.source = file_name(options.trace);
+  plot.total = input.executions.size();
+  plot.phase_source = "phases of model " + file_name(options.model);
+  plot.phase_names = phase_names_of((*engine)->model());
+  if (std::ranges::any_of(plot.phase_names, [](const auto& name) { return !name.empty(); }))
+    plot.phase_source += ", with their mean use in training";
+  for (std::size_t i = 0; i < std::min(plot.total, kMostPlottedExecutions); ++i)
+    plot.executions.push_back(plotted(input, i, {}));
+  if (anything_in(plot)) return draw_trace(plot);
+  return nothing_to_plot(options.trace);
+}
+
+// ---- replay ----
 
 // Limits of policy `phase`, with the defaults of `cgphase replay`.
 OrComplaint<std::string> replayed(const PlotOptions& options) {
@@ -224,16 +154,12 @@ OrComplaint<std::string> replayed(const PlotOptions& options) {
 OrComplaint<std::string> variance(const PlotOptions& options) {
   const OrComplaint<Model> model = read_model(options);
   if (!model) return std::unexpected(model.error());
-  const OrComplaint<Source> source =
-      survey(options, schema_columns(model->schema), kMaxTraceRows);
-  if (!source) return std::unexpected(source.error());
+  const OrComplaint<Trace> trace = read_chosen(options, *model);
+  if (!trace) return std::unexpected(trace.error());
   DatasetMaker maker(model->schema, model->step_seconds, model->crbm.n_his);
-  const OrComplaint<void> read = read_chosen(
-      *source, source->end,
-      [&](std::size_t index, const ExecutionHeader& execution, const TraceRow& row) {
-        maker.add(index, execution, row);
-      });
-  if (!read) return std::unexpected(read.error());
+  for (std::size_t i = 0; i < trace->executions.size(); ++i)
+    for (const TraceRow& row : trace->executions[i].rows)
+      maker.add(i, trace->executions[i], row);
   const Result<ClusterVariance> found = cluster_variance(*model, maker.finish(model->scaler));
   if (!found) return complaint({found.error().kind, options.trace + ": " + found.error().text});
   VariancePlot plot{file_name(options.trace), "", found->within, found->elbow};
