@@ -1,12 +1,9 @@
 #include "storage/snapshot.h"
 
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <utility>
 
 #include "base/text.h"
-#include "storage/sqlite.h"
 
 namespace cgphase {
 namespace {
@@ -27,31 +24,16 @@ bool is_type(std::string_view text) {
 
 }  // namespace
 
-class Snapshot::Impl {
- public:
-  struct Table {
-    Statement add;
-    std::size_t columns = 0;
-  };
-  Connection connection;
-  std::map<std::string, Table> tables;
-};
-
-Snapshot::Snapshot(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Snapshot::Snapshot(Snapshot&&) noexcept = default;
-Snapshot& Snapshot::operator=(Snapshot&&) noexcept = default;
-Snapshot::~Snapshot() = default;
-
 // One transaction without a journal: a file that is not finished is thrown away.
 Result<Snapshot> Snapshot::create(const std::string& path) {
   Result<Connection> opened = Connection::open(path);
   if (!opened) return std::unexpected(opened.error());
-  auto impl = std::make_unique<Impl>();
-  impl->connection = *std::move(opened);
-  const Status begun = impl->connection.execute(
+  Snapshot snapshot;
+  snapshot.connection_ = *std::move(opened);
+  const Status begun = snapshot.connection_.execute(
       "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA temp_store=MEMORY; BEGIN");
   if (!begun) return std::unexpected(begun.error());
-  return Snapshot(std::move(impl));
+  return snapshot;
 }
 
 Status Snapshot::add_table(const std::string& name, std::span<const TableColumn> columns,
@@ -68,31 +50,31 @@ Status Snapshot::add_table(const std::string& name, std::span<const TableColumn>
     if (places.empty() && numbered) sql += " PRIMARY KEY";
     places += places.empty() ? "?" : ",?";
   }
-  if (Status made = impl_->connection.execute("CREATE TABLE \"" + name + "\" (" + sql + ")"); !made)
+  if (Status made = connection_.execute("CREATE TABLE \"" + name + "\" (" + sql + ")"); !made)
     return made;
   Result<Statement> add =
-      impl_->connection.prepare("INSERT INTO \"" + name + "\" VALUES (" + places + ")");
+      connection_.prepare("INSERT INTO \"" + name + "\" VALUES (" + places + ")");
   if (!add) return std::unexpected(add.error());
-  impl_->tables[name] = {*std::move(add), columns.size()};
+  tables_[name] = {*std::move(add), columns.size()};
   return {};
 }
 
 Status Snapshot::add_row(const std::string& table, std::span<const SqlValue> values) {
-  const auto found = impl_->tables.find(table);
-  if (found == impl_->tables.end() || found->second.columns != values.size())
+  const auto found = tables_.find(table);
+  if (found == tables_.end() || found->second.columns != values.size())
     return failure(ErrorKind::invalid, "a row does not fit into table " + escape_name(table));
   return found->second.add.run_values(values);
 }
 
 Status Snapshot::add_index(const std::string& table, const std::string& columns) {
-  return impl_->connection.execute("CREATE INDEX " + table + "_place ON " + table + " (" + columns +
+  return connection_.execute("CREATE INDEX " + table + "_place ON " + table + " (" + columns +
                                    ")");
 }
 
 Status Snapshot::finish() {
-  if (Status done = impl_->connection.execute("COMMIT"); !done) return done;
-  impl_->tables.clear();
-  impl_->connection = Connection();
+  if (Status done = connection_.execute("COMMIT"); !done) return done;
+  tables_.clear();
+  connection_ = Connection();
   return {};
 }
 

@@ -2,14 +2,12 @@
 // (docs/internals/storage.md, "Export").
 #pragma once
 
-#include <memory>
+#include <map>
 #include <span>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "base/result.h"
-#include "storage/table_page.h"
+#include "storage/sqlite.h"
 
 namespace cgphase {
 
@@ -19,9 +17,6 @@ class Snapshot {
  public:
   // Creates a new file. Errors: denied, io.
   static Result<Snapshot> create(const std::string& path);
-  Snapshot(Snapshot&&) noexcept;
-  Snapshot& operator=(Snapshot&&) noexcept;
-  ~Snapshot();
 
   // Creates a table. With `numbered`, the first column is the row number. Errors: invalid (a name
   // that is not a plain word, a type that SQLite does not have, too many columns), io.
@@ -34,9 +29,12 @@ class Snapshot {
   Status finish();
 
  private:
-  class Impl;
-  explicit Snapshot(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  struct Table {
+    Statement add;
+    std::size_t columns = 0;
+  };
+  Connection connection_;
+  std::map<std::string, Table> tables_;
 };
 
 }  // namespace cgphase

@@ -1,11 +1,7 @@
 #include "storage/store_thread.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <deque>
 #include <iterator>
-#include <mutex>
-#include <thread>
 #include <utility>
 
 #include "base/thread.h"
@@ -48,47 +44,7 @@ std::size_t drop_front(std::vector<Entry>& entries, std::size_t count) {
 
 }  // namespace
 
-class StoreThread::Impl {
- public:
-  Impl(Store store, const Options& options);
-
-  void enqueue(Batch batch);
-  bool query(std::function<void(Store&)> work);
-  bool drain_name_request();
-  Status flush_and_stop();
-  Counts counts() const;
-  std::optional<std::string> degraded() const;
-
- private:
-  void run();
-  void write(Batch& batch);
-  void drop_excess();
-  void publish();
-
-  const Options options_;
-
-  // The thread's own.
-  Store store_;
-  Status last_status_;
-  std::uint64_t reopen_count_ = 0;
-
-  mutable std::mutex mutex_;  // of the members up to stop_mutex_
-  std::condition_variable wake_;
-  Batch backlog_;
-  bool fresh_ = false;  // a batch came since the last attempt
-  std::deque<std::function<void(Store&)>> queries_;
-  bool stopping_ = false;
-  Counts counts_;
-  std::uint64_t store_dropped_ = 0;  // samples dropped by the Store
-  std::optional<std::string> degraded_;
-  bool names_wanted_ = false;
-
-  std::mutex stop_mutex_;  // one caller of flush_and_stop() at a time
-  std::optional<Status> stopped_;
-  std::thread thread_;
-};
-
-StoreThread::Impl::Impl(Store store, const Options& options)
+StoreThread::StoreThread(Store store, const Options& options)
     : options_(options), store_(std::move(store)) {
   counts_.quarantined = store_.quarantined().value_or("");
   Result<std::thread> thread = start_thread("cgphase-store", [this] { run(); });
@@ -101,7 +57,9 @@ StoreThread::Impl::Impl(Store store, const Options& options)
   stopped_ = std::unexpected(thread.error());
 }
 
-void StoreThread::Impl::drop_excess() {
+StoreThread::~StoreThread() { static_cast<void>(flush_and_stop()); }
+
+void StoreThread::drop_excess() {
   const auto excess = [this] {
     const std::size_t size = size_of(backlog_);
     return size > options_.queue_bound ? size - options_.queue_bound : 0;
@@ -112,7 +70,7 @@ void StoreThread::Impl::drop_excess() {
   counts_.dropped_journal += drop_front(backlog_.containers, excess());
 }
 
-void StoreThread::Impl::enqueue(Batch batch) {
+void StoreThread::enqueue(Batch batch) {
   const std::lock_guard lock(mutex_);
   if (stopping_) {
     counts_.dropped_points += batch.points.size();
@@ -125,7 +83,7 @@ void StoreThread::Impl::enqueue(Batch batch) {
   wake_.notify_one();
 }
 
-bool StoreThread::Impl::query(std::function<void(Store&)> work) {
+bool StoreThread::query(std::function<void(Store&)> work) {
   const std::lock_guard lock(mutex_);
   if (stopping_ || queries_.size() >= options_.query_bound) {
     ++counts_.refused_queries;
@@ -137,7 +95,7 @@ bool StoreThread::Impl::query(std::function<void(Store&)> work) {
 }
 
 // Containers first, because the other entries refer to them. Unwritten entries stay in `batch`.
-void StoreThread::Impl::write(Batch& batch) {
+void StoreThread::write(Batch& batch) {
   std::size_t named = 0;
   for (const StoredContainer& next : batch.containers) {
     last_status_ = store_.add_container(next.container, next.first_seen);
@@ -151,7 +109,7 @@ void StoreThread::Impl::write(Batch& batch) {
 }
 
 // With the mutex locked.
-void StoreThread::Impl::publish() {
+void StoreThread::publish() {
   degraded_ = store_.degraded();
   if (!last_status_)
     degraded_ = last_status_.error().text + (store_.detached() ? "; retrying with each batch" : "");
@@ -161,7 +119,7 @@ void StoreThread::Impl::publish() {
   store_dropped_ = store_.dropped_samples();
 }
 
-void StoreThread::Impl::run() {
+void StoreThread::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
     wake_.wait(lock, [this] { return stopping_ || fresh_ || !queries_.empty(); });
@@ -192,7 +150,7 @@ void StoreThread::Impl::run() {
   }
 }
 
-Status StoreThread::Impl::flush_and_stop() {
+Status StoreThread::flush_and_stop() {
   const std::lock_guard stop_lock(stop_mutex_);
   if (stopped_) return *stopped_;
   {
@@ -209,12 +167,12 @@ Status StoreThread::Impl::flush_and_stop() {
   return *stopped_;
 }
 
-bool StoreThread::Impl::drain_name_request() {
+bool StoreThread::drain_name_request() {
   const std::lock_guard lock(mutex_);
   return std::exchange(names_wanted_, false);
 }
 
-StoreThread::Counts StoreThread::Impl::counts() const {
+StoreThread::Counts StoreThread::counts() const {
   const std::lock_guard lock(mutex_);
   Counts counts = counts_;
   counts.queued = size_of(backlog_);
@@ -222,26 +180,9 @@ StoreThread::Counts StoreThread::Impl::counts() const {
   return counts;
 }
 
-std::optional<std::string> StoreThread::Impl::degraded() const {
+std::optional<std::string> StoreThread::degraded() const {
   const std::lock_guard lock(mutex_);
   return degraded_;
 }
-
-StoreThread::StoreThread(Store store, const Options& options)
-    : impl_(std::make_unique<Impl>(std::move(store), options)) {}
-
-StoreThread::~StoreThread() { static_cast<void>(flush_and_stop()); }
-
-void StoreThread::enqueue(Batch batch) { impl_->enqueue(std::move(batch)); }
-
-bool StoreThread::query(std::function<void(Store&)> work) { return impl_->query(std::move(work)); }
-
-bool StoreThread::drain_name_request() { return impl_->drain_name_request(); }
-
-Status StoreThread::flush_and_stop() { return impl_->flush_and_stop(); }
-
-StoreThread::Counts StoreThread::counts() const { return impl_->counts(); }
-
-std::optional<std::string> StoreThread::degraded() const { return impl_->degraded(); }
 
 }  // namespace cgphase

@@ -1,12 +1,15 @@
 // The thread that owns the Store, so that no other thread waits for a disk.
 #pragma once
 
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
-#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "storage/store.h"
@@ -72,8 +75,32 @@ class StoreThread {
   std::optional<std::string> degraded() const;
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  void run();
+  void write(Batch& batch);
+  void drop_excess();
+  void publish();
+
+  const Options options_;
+
+  // The thread's own.
+  Store store_;
+  Status last_status_;
+  std::uint64_t reopen_count_ = 0;
+
+  mutable std::mutex mutex_;  // of the members up to stop_mutex_
+  std::condition_variable wake_;
+  Batch backlog_;
+  bool fresh_ = false;  // a batch came since the last attempt
+  std::deque<std::function<void(Store&)>> queries_;
+  bool stopping_ = false;
+  Counts counts_;
+  std::uint64_t store_dropped_ = 0;  // samples dropped by the Store
+  std::optional<std::string> degraded_;
+  bool names_wanted_ = false;
+
+  std::mutex stop_mutex_;  // one caller of flush_and_stop() at a time
+  std::optional<Status> stopped_;
+  std::thread thread_;
 };
 
 }  // namespace cgphase
