@@ -122,13 +122,7 @@ Status Catalog::add(const ContainerInfo& info, WallTime first_seen) {
 }
 
 Result<std::optional<std::int64_t>> Catalog::find(CgroupId id) {
-  find_.begin(boot_id_, as_signed(id.device), as_signed(id.inode));
-  const Result<bool> row = find_.next();
-  if (!row) return std::unexpected(row.error());
-  if (!*row) return std::nullopt;
-  const std::int64_t container = find_.integer(0);
-  find_.stop();
-  return container;
+  return find_.first_integer(boot_id_, as_signed(id.device), as_signed(id.inode));
 }
 
 Result<std::int64_t> Catalog::find_or_add(CgroupId id, WallTime first_seen) {
@@ -147,24 +141,18 @@ Result<std::int64_t> Catalog::find_or_add(CgroupId id, WallTime first_seen) {
 Result<std::vector<StoredRecord>> Catalog::records(std::int64_t after, int limit) {
   std::vector<StoredRecord> records;
   records_.begin(after, limit);
-  for (;;) {
-    const Result<bool> row = records_.next();
-    if (!row) return std::unexpected(row.error());
-    if (!*row) return records;
-    records.push_back(record_in(records_));
-  }
+  const Status read = records_.each([&] { records.push_back(record_in(records_)); });
+  if (!read) return std::unexpected(read.error());
+  return records;
 }
 
 Result<std::vector<std::int64_t>> Catalog::named(const std::string& name, Engine engine,
                                                  std::int64_t before) {
   std::vector<std::int64_t> rows;
   named_.begin(escape_name(name), engine_word(engine), before, kMostNamed);
-  for (;;) {
-    const Result<bool> row = named_.next();
-    if (!row) return std::unexpected(row.error());
-    if (!*row) return rows;
-    rows.push_back(named_.integer(0));
-  }
+  const Status read = named_.each([&] { rows.push_back(named_.integer(0)); });
+  if (!read) return std::unexpected(read.error());
+  return rows;
 }
 
 Result<std::optional<StoredRecord>> Catalog::last(const std::string& text) {

@@ -1,10 +1,11 @@
 // Decisions and their outcomes as rows that a person can read with the sqlite3 shell.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <set>
-#include <utility>
+#include <string>
 #include <vector>
 
 #include "storage/sqlite.h"
@@ -17,6 +18,10 @@ inline constexpr std::size_t kMaxDetailBytes = 1024;
 // Approximate size of a decision with its index entries; the journal is bounded in rows.
 inline constexpr std::int64_t kJournalRowBytes = 512;
 
+// Creates the tables of an empty file. Refusals have their own, so that many of them do not
+// displace applied decisions.
+std::string journal_tables_sql();
+
 class Journal {
  public:
   static Result<Journal> prepare(Connection& connection);
@@ -25,12 +30,8 @@ class Journal {
   Status add(std::int64_t container, const JournalDecision& decision);
   Status add(std::int64_t container, const JournalOutcome& outcome);
 
-  // Newest first, not later than `until`; without `container`, of all containers. A row with an
-  // unknown word is left out and counted.
-  Result<std::vector<JournalDecision>> decisions(std::optional<std::int64_t> container,
-                                                 WallTime until, int limit);
-  Result<std::vector<JournalOutcome>> outcomes(std::optional<std::int64_t> container,
-                                               WallTime until, int limit);
+  // A row with an unknown word is left out of all results and counted.
+
   // Decisions of these containers, with their outcomes, newest first.
   Result<std::vector<JournalEntry>> entries(const std::vector<std::int64_t>& containers,
                                             WallTime until, int limit);
@@ -49,24 +50,27 @@ class Journal {
   // Deletes the oldest `rows` refused decisions, or of the other tables if there are no refusals.
   Result<std::int64_t> drop_oldest(std::int64_t rows);
 
-  // Rows that were left out, by time and decision_id, so that each counts once.
-  using Damaged = std::set<std::pair<std::int64_t, std::int64_t>>;
   std::uint64_t damaged_rows() const { return damaged_.size(); }
 
  private:
   // The statements of one table.
   struct Rows {
-    Statement add, read, read_container, span, drop, events, events_container;
+    Statement add, events, events_container, span, drop;
     Result<std::int64_t> drop_oldest(std::int64_t keep, std::int64_t at_most);
   };
 
-  Status add_outcomes(JournalEntry& entry);
+  template <class Entry>
+  Status add_to(int table, std::int64_t container, const Entry& entry);
+  Status read_rows(Statement& rows, int table, std::vector<JournalEvent>& events);
+  // Of tables up to `last_table`, in the order of EventPlace.
   Result<std::vector<JournalEvent>> events_of(std::optional<std::int64_t> container,
-                                              const EventSpan& span);
+                                              const EventSpan& span, int last_table);
+  Result<std::vector<JournalEvent>> events(const std::vector<std::int64_t>& containers,
+                                           const EventSpan& span, int last_table);
 
-  Rows decisions_, refusals_, outcomes_;
+  std::array<Rows, 3> rows_;  // of decisions, refusals and outcomes
   Statement read_outcomes_of_, last_id_, last_written_, end_open_;
-  Damaged damaged_;
+  std::set<EventPlace> damaged_;  // so that each row counts once
 };
 
 // As in the kernel's files: "max 100000", "50000 100000", "max", "1073741824".

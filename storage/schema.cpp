@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "storage/journal.h"
 
 namespace cgphase {
 namespace {
@@ -18,15 +19,6 @@ CREATE TABLE container (
   first_seen_ns INTEGER NOT NULL,
   UNIQUE (boot_id, device, inode));
 
-CREATE TABLE outcome (
-  outcome INTEGER PRIMARY KEY,
-  container INTEGER NOT NULL, time_ns INTEGER NOT NULL,
-  decision_id INTEGER NOT NULL, monotonic_ns INTEGER NOT NULL,
-  kind TEXT NOT NULL, detail TEXT NOT NULL);
-CREATE INDEX outcome_time ON outcome (time_ns);
-CREATE INDEX outcome_container ON outcome (container, time_ns);
-CREATE INDEX outcome_decision ON outcome (decision_id);
-
 CREATE TABLE learned (
   saved INTEGER PRIMARY KEY,
   image TEXT NOT NULL UNIQUE, crc32c INTEGER NOT NULL, json TEXT NOT NULL);
@@ -37,25 +29,6 @@ constexpr const char* kBlockColumnsSql = R"sql(
   point_count INTEGER NOT NULL, crc32c INTEGER NOT NULL, payload BLOB NOT NULL);
 )sql";
 
-constexpr const char* kDecisionColumns = R"sql(
-  container INTEGER NOT NULL, time_ns INTEGER NOT NULL,
-  decision_id INTEGER NOT NULL, monotonic_ns INTEGER NOT NULL,
-  resource TEXT NOT NULL, direction TEXT NOT NULL, reason TEXT NOT NULL, verdict TEXT NOT NULL,
-  phase_state TEXT NOT NULL, phase_index INTEGER NOT NULL,
-  phase_distance REAL, phase_margin REAL,
-  usage REAL, statistic REAL, sample_count REAL,
-  old_cpu_max TEXT, old_cpu_max_burst INTEGER, old_cpu_weight INTEGER,
-  old_memory_max TEXT, old_memory_high TEXT, old_memory_low TEXT, old_memory_min TEXT,
-  new_cpu_max TEXT, new_cpu_max_burst INTEGER, new_cpu_weight INTEGER,
-  new_memory_max TEXT, new_memory_high TEXT, new_memory_low TEXT, new_memory_min TEXT,
-  writer TEXT,
-  fact_cpu_cores REAL, fact_memory_need_bytes REAL, fact_memory_peak_need_bytes REAL,
-  fact_memory_current_bytes REAL, fact_memory_growth_bytes_per_sec REAL, fact_cpu_some_avg10 REAL,
-  fact_memory_some_avg10 REAL, fact_memory_full_avg10 REAL, fact_io_some_avg10 REAL,
-  fact_throttled_ratio REAL, fact_refaults_per_sec REAL, fact_major_faults_per_sec REAL,
-  fact_floor REAL, fact_earlier_runs REAL);
-)sql";
-
 std::string schema_sql() {
   std::string sql = kTables;
   sql += std::string("CREATE TABLE recent (part INTEGER PRIMARY KEY,") + kBlockColumnsSql +
@@ -63,11 +36,7 @@ std::string schema_sql() {
   for (const std::string table : {"block", "medium", "coarse"})
     sql += "CREATE TABLE " + table + " (block INTEGER PRIMARY KEY," + kBlockColumnsSql +
            "CREATE INDEX " + table + "_time ON " + table + " (container, first_ns, last_ns);";
-  // Refusals have their own table, so that many of them do not displace applied decisions.
-  for (const std::string table : {"decision", "refusal"})
-    sql += "CREATE TABLE " + table + " (" + table + " INTEGER PRIMARY KEY," + kDecisionColumns +
-           "CREATE INDEX " + table + "_time ON " + table + " (time_ns); CREATE INDEX " + table +
-           "_container ON " + table + " (container, time_ns);";
+  sql += journal_tables_sql();
   return sql + "PRAGMA application_id=" + std::to_string(kApplicationId) +
          "; PRAGMA user_version=" + std::to_string(kSchema);
 }

@@ -73,14 +73,6 @@ Result<bool> Statement::next() {
   return error;
 }
 
-Status Statement::finish() {
-  for (;;) {
-    const Result<bool> row = next();
-    if (!row) return std::unexpected(row.error());
-    if (!*row) return {};
-  }
-}
-
 bool Statement::is_null(int column) const {
   return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
 }
@@ -136,7 +128,7 @@ Status Statement::run_values(std::span<const SqlValue> values) {
     else
       bind(index, std::get<std::string>(value));
   }
-  return finish();
+  return each([] {});
 }
 
 void Statement::bind(int index, std::int64_t value) {
@@ -254,10 +246,10 @@ Status Connection::prepare_all(
 Result<std::int64_t> Connection::integer(std::string_view sql) {
   Result<Statement> statement = prepare(sql);
   if (!statement) return std::unexpected(statement.error());
-  const Result<bool> row = statement->next();
-  if (!row) return std::unexpected(row.error());
-  if (!*row) return failure(ErrorKind::io, std::string(sql) + ": no row");
-  return statement->integer(0);
+  const Result<std::optional<std::int64_t>> number = statement->first_integer();
+  if (!number) return std::unexpected(number.error());
+  if (!*number) return failure(ErrorKind::io, std::string(sql) + ": no row");
+  return **number;
 }
 
 void Connection::keep_wal_on_close() {

@@ -42,7 +42,8 @@ std::int64_t ns_of(Time time) {
   return time.time_since_epoch().count();
 }
 
-// One prepared statement. Either run() it, or begin() and then next() until it returns false.
+// One prepared statement. Either run() it, or begin() and then each(), or next() until it returns
+// false.
 class Statement {
  public:
   Statement() = default;
@@ -51,7 +52,7 @@ class Statement {
   template <class... Values>
   Status run(const Values&... values) {
     begin(values...);
-    return finish();
+    return each([] {});
   }
 
   Status run_values(std::span<const SqlValue> values);
@@ -64,6 +65,27 @@ class Statement {
   }
   // True if there is a row. After false or an error the statement is reset.
   Result<bool> next();
+  // Calls `on_row` for each row.
+  template <class OnRow>
+  Status each(OnRow on_row) {
+    for (;;) {
+      const Result<bool> row = next();
+      if (!row) return std::unexpected(row.error());
+      if (!*row) return {};
+      on_row();
+    }
+  }
+  // The first column of the first row; absent if there is no row, or if it is NULL.
+  template <class... Values>
+  Result<std::optional<std::int64_t>> first_integer(const Values&... values) {
+    begin(values...);
+    const Result<bool> row = next();
+    if (!row) return std::unexpected(row.error());
+    std::optional<std::int64_t> found;
+    if (*row && !is_null(0)) found = integer(0);
+    stop();
+    return found;
+  }
   // Ends a begin() before its last row.
   void stop() { sqlite3_reset(statement_.get()); }
 
@@ -83,7 +105,6 @@ class Statement {
 
  private:
   friend class Connection;
-  Status finish();
   void bind(int index, std::int64_t value);
   void bind(int index, int value) { bind(index, std::int64_t{value}); }
   void bind(int index, double value);

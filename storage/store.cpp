@@ -302,38 +302,6 @@ const std::optional<std::string>& Store::carry_failure() const { return impl_->c
 std::uint64_t Store::damaged_count() const { return impl_->damaged_count(); }
 std::uint64_t Store::dropped_samples() const { return impl_->dropped_samples(); }
 
-namespace {
-
-// Reads the rows of one container, or of all. An unknown container has no rows.
-template <class Entry, class Read>
-Result<std::vector<Entry>> read_of(OpenFile& file, std::optional<CgroupId> container, Read read) {
-  if (!container) return read(std::nullopt);
-  const Result<std::optional<std::int64_t>> row = file.catalog.find(*container);
-  if (!row) return std::unexpected(row.error());
-  if (!*row) return std::vector<Entry>{};
-  return read(*row);
-}
-
-}  // namespace
-
-Result<std::vector<JournalDecision>> Store::decisions(std::optional<CgroupId> container,
-                                                      WallTime until, int limit) {
-  return impl_->with_file([&](OpenFile& file) {
-    return read_of<JournalDecision>(file, container, [&](std::optional<std::int64_t> row) {
-      return file.journal.decisions(row, until, limit);
-    });
-  });
-}
-
-Result<std::vector<JournalOutcome>> Store::outcomes(std::optional<CgroupId> container,
-                                                    WallTime until, int limit) {
-  return impl_->with_file([&](OpenFile& file) {
-    return read_of<JournalOutcome>(file, container, [&](std::optional<std::int64_t> row) {
-      return file.journal.outcomes(row, until, limit);
-    });
-  });
-}
-
 Result<std::vector<JournalEntry>> Store::entries(const Subject& subject, WallTime until,
                                                  int limit) {
   return impl_->with_file([&](OpenFile& file) -> Result<std::vector<JournalEntry>> {
@@ -377,10 +345,11 @@ Result<std::optional<StoredRecord>> Store::last_container(const std::string& tex
 
 Result<std::vector<HistoryPoint>> Store::history(CgroupId container, WallTime from, WallTime until,
                                                  int limit) {
-  return impl_->with_file([&](OpenFile& file) {
-    return read_of<HistoryPoint>(file, container, [&](std::optional<std::int64_t> row) {
-      return file.history.read({*row, container}, from, until, limit);
-    });
+  return impl_->with_file([&](OpenFile& file) -> Result<std::vector<HistoryPoint>> {
+    const Result<std::optional<std::int64_t>> row = file.catalog.find(container);
+    if (!row) return std::unexpected(row.error());
+    if (!*row) return std::vector<HistoryPoint>{};
+    return file.history.read({**row, container}, from, until, limit);
   });
 }
 

@@ -82,12 +82,6 @@ class Store {
   Result<nlohmann::json> load_learned(const std::string& image);
   Status save_learned(const std::string& image, const nlohmann::json& learned);
 
-  // Newest first, at most `limit`, not later than `until`. Without a container (of this boot), all
-  // containers of all boots.
-  Result<std::vector<JournalDecision>> decisions(std::optional<CgroupId> container, WallTime until,
-                                                 int limit);
-  Result<std::vector<JournalOutcome>> outcomes(std::optional<CgroupId> container, WallTime until,
-                                               int limit);
   // One record or one container of this boot, and earlier ones with this name and engine that are
   // not among `others`.
   struct Subject {
@@ -97,6 +91,7 @@ class Store {
     Engine engine = Engine::cgroup;
     std::vector<CgroupId> others;
   };
+  // Decisions with their outcomes, newest first, not later than `until`.
   Result<std::vector<JournalEntry>> entries(const Subject& subject, WallTime until, int limit);
   // Newest first; without a subject, of all containers of all boots.
   Result<std::vector<JournalEvent>> events(const std::optional<Subject>& subject,

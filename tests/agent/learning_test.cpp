@@ -299,5 +299,5 @@ TEST_CASE("what a locked history knows takes effect when it is free, and is not 
   const auto kept = safety_memory_from_json(after.load_learned(kSafetyMemoryName).value());
   REQUIRE(kept);
   CHECK(kept->quarantines.left("test-a", Resource::memory, now) > std::chrono::hours(23));
-  CHECK_FALSE(after.decisions(std::nullopt, now, 100).value().empty());
+  CHECK_FALSE(after.events(std::nullopt, {.limit = 100}).value().empty());
 }

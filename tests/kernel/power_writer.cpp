@@ -84,11 +84,12 @@ Result<std::uint64_t> last_sample(Store& store) {
 Result<std::uint64_t> look(Store& store, std::uint64_t taken, std::uint64_t durable) {
   const auto wrong = [](const std::string& text) { return failure(ErrorKind::io, text); };
   if (store.quarantined()) return wrong("the file was treated as corrupt");
-  const auto decisions = store.decisions(kContainer, WallTime::max(), kMostDecisions);
+  const auto decisions = store.entries({.id = kContainer}, WallTime::max(), kMostDecisions);
   if (!decisions) return std::unexpected(decisions.error());
   std::uint64_t last = decisions->size();
-  for (std::uint64_t expected = last; const JournalDecision& one : *decisions)
-    if (one.decision.decision_id != expected--) return wrong("a decision is missing in between");
+  for (std::uint64_t expected = last; const JournalEntry& one : *decisions)
+    if (one.decision.decision.decision_id != expected--)
+      return wrong("a decision is missing in between");
   if (last < durable)
     return wrong(std::to_string(last) + " decisions, but a checkpoint ended after " +
                  std::to_string(durable));

@@ -405,9 +405,11 @@ void World::judge_journal() {
   daemon_.reset();
   auto file = Store::open({.path = surroundings_.history, .boot_id = kSimulatedBoot});
   if (!file) return laws_.violate(file.error().text);
-  const auto decisions = file->decisions(std::nullopt, WallTime::max(), 1 << 20);
-  if (!decisions) return laws_.violate(decisions.error().text);
-  for (const JournalDecision& one : *decisions) stored.insert(one.decision.decision_id);
+  const auto events = file->events(std::nullopt, {.limit = 1 << 20});
+  if (!events) return laws_.violate(events.error().text);
+  for (const JournalEvent& event : *events)
+    if (const auto* const one = std::get_if<JournalDecision>(&event.what))
+      stored.insert(one->decision.decision_id);
   for (const JournalDecision& one : recent)
     if (!stored.contains(one.decision.decision_id))
       laws_.violate("decision " + std::to_string(one.decision.decision_id) + " of " +

@@ -13,7 +13,7 @@ constexpr CgroupId kLarge{42, UINT64_MAX};  // inodes are unsigned, SQLite's int
 
 std::vector<JournalDecision> decisions_in(Store& store, std::optional<CgroupId> id, double until,
                                           int limit) {
-  const auto found = store.decisions(id, at_second(until), limit);
+  const auto found = read_decisions(store, id, at_second(until), limit);
   REQUIRE(found.has_value());
   return *found;
 }
@@ -95,7 +95,7 @@ TEST_CASE("an outcome comes back, its hostile detail too") {
   written.outcome.kind = OutcomeKind::overtaken;
   written.outcome.detail = std::string("\x1b[31m\0<b>\xff\\", 11);
   REQUIRE(store.append({}, {}, {written}).has_value());
-  const auto found = store.outcomes(kOne, at_second(1), 1);
+  const auto found = read_outcomes(store, kOne, at_second(1), 1);
   REQUIRE(found.has_value());
   REQUIRE(found->size() == 1);
   CHECK((*found)[0].time == written.time);
@@ -112,7 +112,7 @@ TEST_CASE("a detail is kept up to its bound and cut one past it") {
   whole.outcome.detail.assign(kMaxDetailBytes, 'a');
   longer.outcome.detail.assign(kMaxDetailBytes + 1, 'b');
   REQUIRE(store.append({}, {}, {whole, longer}).has_value());
-  const auto found = store.outcomes(kOne, at_second(9), 9);
+  const auto found = read_outcomes(store, kOne, at_second(9), 9);
   REQUIRE(found.has_value());
   CHECK((*found)[1].outcome.detail.size() == kMaxDetailBytes);
   CHECK((*found)[0].outcome.detail.size() == kMaxDetailBytes);
@@ -266,7 +266,7 @@ TEST_CASE("what earlier runs left open is ended once") {
   REQUIRE(store.append({}, decisions, outcomes).has_value());
   for (int run = 0; run < 2; ++run) {
     REQUIRE(store.end_open_decisions(at_second(8 + run)).has_value());
-    const auto ended = store.outcomes(kOne, at_second(99), 99).value();
+    const auto ended = read_outcomes(store, kOne, at_second(99), 99).value();
     REQUIRE(ended.size() == outcomes.size() + 3);
     for (const auto& [place, id] : {std::pair(0U, 5U), std::pair(1U, 2U), std::pair(2U, 1U)}) {
       CHECK(ended[place].outcome.decision_id == id);

@@ -171,7 +171,7 @@ int check_after_loss(const LoseableDisk& disk, std::uint64_t& at_least) {
   if (!store || store->quarantined() || store->damaged_count() != 0) return 10;
   const auto last = store->last_decision_id();
   if (!last || *last < at_least) return 11;
-  const auto decisions = store->decisions(kOne, WallTime::max(), 1 << 20);
+  const auto decisions = read_decisions(*store, kOne, WallTime::max(), 1 << 20);
   if (!decisions || decisions->size() != *last) return 12;
   const auto points = store->history(kOne, WallTime::min(), WallTime::max(), 1 << 20);
   if (!points) return 13;
@@ -232,7 +232,7 @@ int survive_loss(const LoseableDisk& disk, bool (LoseableDisk::*fail)() const,
   if (const int wrong = go_on_after_loss(disk, fail, dropped); wrong != 0) return wrong;
   Result<Store> after = open_on(disk);
   if (!after || after->quarantined() || after->damaged_count() != 0) return 20;
-  const auto decisions = after->decisions(kOne, WallTime::max(), 1 << 20);
+  const auto decisions = read_decisions(*after, kOne, WallTime::max(), 1 << 20);
   const auto points = after->history(kOne, at_second(static_cast<double>(whole_from)),
                                      WallTime::max(), 1 << 20);
   if (!decisions || decisions->size() < 230 - 130) return 21;
@@ -317,7 +317,7 @@ TEST_CASE("a read-only disk that accepts writes to open files: samples are dropp
     }
     Result<Store> after = open_on(disk);
     if (!after || after->quarantined()) return 8;
-    const auto decisions = after->decisions(kOne, WallTime::max(), 1 << 20);
+    const auto decisions = read_decisions(*after, kOne, WallTime::max(), 1 << 20);
     const auto points = after->history(kOne, WallTime::min(), WallTime::max(), 1 << 20);
     return decisions && decisions->size() == 89 && points && points->size() + dropped == 89 ? 0 : 9;
   });

@@ -193,6 +193,35 @@ JournalOutcome outcome_of(CgroupId id, std::uint64_t decision_id, WallTime time)
   return entry;
 }
 
+namespace {
+
+template <class Entry>
+Result<std::vector<Entry>> read_entries(Store& store, std::optional<CgroupId> container,
+                                        WallTime until, int limit) {
+  std::optional<Store::Subject> subject;
+  if (container) subject.emplace().id = *container;
+  const auto events = store.events(subject, {.until = until, .limit = 1 << 24});
+  if (!events) return std::unexpected(events.error());
+  std::vector<Entry> entries;
+  for (const JournalEvent& event : *events)
+    if (const auto* const entry = std::get_if<Entry>(&event.what);
+        entry != nullptr && static_cast<int>(entries.size()) < limit)
+      entries.push_back(*entry);
+  return entries;
+}
+
+}  // namespace
+
+Result<std::vector<JournalDecision>> read_decisions(Store& store, std::optional<CgroupId> container,
+                                                    WallTime until, int limit) {
+  return read_entries<JournalDecision>(store, container, until, limit);
+}
+
+Result<std::vector<JournalOutcome>> read_outcomes(Store& store, std::optional<CgroupId> container,
+                                                  WallTime until, int limit) {
+  return read_entries<JournalOutcome>(store, container, until, limit);
+}
+
 void fill_over_step_back(Store& store) {
   const auto add = [&store](std::uint64_t second, double part) {
     HistoryPoint point = busy_point(kOne, second);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -39,6 +40,12 @@ bool same(const HistoryPoint& a, const HistoryPoint& b);
 
 JournalDecision decision_of(CgroupId id, std::uint64_t decision_id, WallTime time);
 JournalOutcome outcome_of(CgroupId id, std::uint64_t decision_id, WallTime time);
+
+// Of one container of this boot, or of all; newest first, not later than `until`, at most `limit`.
+Result<std::vector<JournalDecision>> read_decisions(Store& store, std::optional<CgroupId> container,
+                                                    WallTime until, int limit);
+Result<std::vector<JournalOutcome>> read_outcomes(Store& store, std::optional<CgroupId> container,
+                                                  WallTime until, int limit);
 
 // Samples of kOne with a clock that was set back by half a minute: full blocks of the seconds 940
 // to 999, 1000 to 1059 and 1030.5 to 1089.5, then samples to 1119.5. 210 points.

@@ -78,7 +78,7 @@ TEST_CASE("the journal outlives samples at the cap") {
   REQUIRE(store.append({}, {decision_of(kOne, 1, at_second(0))}, {}).has_value());
   for (std::uint64_t second = 0; second < kSeconds; ++second)
     REQUIRE(store.append(tick(second), {}, {}).has_value());
-  CHECK(store.decisions(kOne, at_second(kSeconds), 10)->size() == 1);
+  CHECK(read_decisions(store, kOne, at_second(kSeconds), 10)->size() == 1);
 }
 
 TEST_CASE("a journal alone stays below the cap too and keeps its newest") {
@@ -95,7 +95,7 @@ TEST_CASE("a journal alone stays below the cap too and keeps its newest") {
     REQUIRE(store.append({busy_point(kOne, second)}, decisions, outcomes).has_value());
     CHECK(store.size_bytes() <= kMinimumCap.value);
   }
-  const auto newest = store.decisions(std::nullopt, at_second(1000), 1);
+  const auto newest = read_decisions(store, std::nullopt, at_second(1000), 1);
   REQUIRE(newest.has_value());
   REQUIRE(newest->size() == 1);
   CHECK((*newest)[0].decision.decision_id == id);
@@ -113,7 +113,7 @@ TEST_CASE("what was not written never pushes out what was") {
     }
     REQUIRE(store.append({busy_point(kOne, second)}, decisions, {}).has_value());
   }
-  const auto found = store.decisions(kOne, at_second(1000), 10'000);
+  const auto found = read_decisions(store, kOne, at_second(1000), 10'000);
   REQUIRE(found.has_value());
   const auto written = std::ranges::count_if(*found, [](const JournalDecision& entry) {
     return entry.decision.verdict == Verdict::allowed;

@@ -82,8 +82,8 @@ void check_journal(Store& store, std::uint64_t first_id, std::uint64_t last_id) 
   CHECK(*newest >= last_id);
   CHECK(*newest <= last_id + 1);  // one may be written and not yet reported
   const auto rows = static_cast<int>(*newest + 1 - first_id);
-  const auto decisions = store.decisions(kOne, WallTime::max(), rows);
-  const auto outcomes = store.outcomes(kOne, WallTime::max(), rows);
+  const auto decisions = read_decisions(store, kOne, WallTime::max(), rows);
+  const auto outcomes = read_outcomes(store, kOne, WallTime::max(), rows);
   REQUIRE(decisions.has_value());
   REQUIRE(outcomes.has_value());
   REQUIRE(decisions->size() == static_cast<std::size_t>(rows));
@@ -164,5 +164,5 @@ TEST_CASE("kill -9 while the oldest make room loses nothing of the newest") {
   }
   // The oldest made room: otherwise nothing was proved.
   Store store = open_store(path, kCap);
-  CHECK(store.decisions(kOne, WallTime::max(), 1 << 20)->size() < before);
+  CHECK(read_decisions(store, kOne, WallTime::max(), 1 << 20)->size() < before);
 }

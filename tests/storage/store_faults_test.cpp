@@ -94,14 +94,14 @@ int survive_full_disk(const std::string& path, Fill fill, Release release) {
   for (int i = 0; i < 5000 && failed; ++i) failed = add();
   if (failed) return 3;
   if (failed.error().kind != ErrorKind::io) return 4;
-  if (const auto seen = store.decisions(kOne, WallTime::max(), 1 << 20);
+  if (const auto seen = read_decisions(store, kOne, WallTime::max(), 1 << 20);
       !seen || seen->size() != id)
     return 5;
   release();
   for (int i = 0; i < 50; ++i)
     if (!add()) return 6;
   if (!store.flush()) return 7;
-  const auto decisions = store.decisions(kOne, WallTime::max(), 1 << 20);
+  const auto decisions = read_decisions(store, kOne, WallTime::max(), 1 << 20);
   const auto points = store.history(kOne, WallTime::min(), WallTime::max(), 1 << 20);
   if (!decisions || decisions->size() != id) return 8;
   if (!points || points->size() + store.dropped_samples() != id) return 9;
@@ -157,7 +157,7 @@ TEST_CASE("a database cut off in the middle is quarantined") {
   REQUIRE(store.quarantined() == path + ".corrupt-1");
   CHECK(std::filesystem::file_size(path + ".corrupt-1") == 3 * kPageBytes);
   CHECK(store.append({busy_point(kOne, 1)}, {decision_of(kOne, 2, at_second(2))}, {}).has_value());
-  CHECK(store.decisions(kOne, at_second(100), 10)->size() == 1);
+  CHECK(read_decisions(store, kOne, at_second(100), 10)->size() == 1);
 }
 
 TEST_CASE("a page overwritten while the file is closed is noticed, quarantined and survived") {
@@ -173,7 +173,7 @@ TEST_CASE("a page overwritten while the file is closed is noticed, quarantined a
     Store store = open_store(copy);
     for (int round = 0; round < 3; ++round) {
       static_cast<void>(store.history(kOne, at_second(0), at_second(1000), 1000));
-      static_cast<void>(store.decisions(std::nullopt, at_second(1000), 1000));
+      static_cast<void>(read_decisions(store, std::nullopt, at_second(1000), 1000));
       static_cast<void>(store.load_learned("img"));
     }
     // Writing may be the first to meet the page: then it says io once, and works after that.
@@ -245,8 +245,8 @@ TEST_CASE("a journal row with an unknown word is left out and counted") {
   make_store(path);
   run_sql(path, "UPDATE decision SET verdict = 'perhaps'");
   Store store = open_store(path);
-  CHECK(store.decisions(kOne, at_second(100), 10)->empty());
-  CHECK(store.decisions(kOne, at_second(100), 10)->empty());
+  CHECK(read_decisions(store, kOne, at_second(100), 10)->empty());
+  CHECK(read_decisions(store, kOne, at_second(100), 10)->empty());
   CHECK(store.damaged_count() == 1);
 }
 
@@ -273,7 +273,8 @@ TEST_CASE("a newer schema is unsupported and left as it is") {
   CHECK(content_of(path) == before);
   CHECK_FALSE(std::filesystem::exists(path + ".corrupt-1"));
   run_sql(path, "PRAGMA user_version=" + std::to_string(kSchema));
-  CHECK(open_store(path).decisions(kOne, at_second(9), 9)->size() == 1);
+  Store store = open_store(path);
+  CHECK(read_decisions(store, kOne, at_second(9), 9)->size() == 1);
 }
 
 TEST_CASE("somebody else's database is refused and left byte for byte") {
@@ -297,11 +298,12 @@ TEST_CASE("a file of an older schema is moved aside, and the new one has what wa
     Store store = open_store(path);
     CHECK(store.quarantined() == path + ".old-1");
     CHECK(store.load_learned("img").value() == nlohmann::json{{"count", 1}});
-    CHECK(store.decisions(kOne, at_second(9), 9)->empty());
+    CHECK(read_decisions(store, kOne, at_second(9), 9)->empty());
     CHECK(store.append({}, {decision_of(kOne, 1, at_second(1))}, {}).has_value());
   }
   run_sql(path + ".old-1", "PRAGMA user_version=" + std::to_string(kSchema));
-  CHECK(open_store(path + ".old-1").decisions(kOne, at_second(9), 9)->size() == 1);
+  Store old = open_store(path + ".old-1");
+  CHECK(read_decisions(old, kOne, at_second(9), 9)->size() == 1);
 }
 
 // The table is the one of the first schema, so that a column added later fails here.

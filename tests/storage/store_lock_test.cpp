@@ -87,15 +87,15 @@ TEST_CASE("while the file is locked the reason is reported, and entries wait in 
   REQUIRE(thread.degraded());
   CHECK(thread.degraded()->find("in use by another process") != std::string::npos);
   CHECK(thread.counts().queued == 4);
-  ask(thread, [](Store& store) { CHECK_FALSE(store.decisions({}, at_second(1000), 10)); });
+  ask(thread, [](Store& store) { CHECK_FALSE(read_decisions(store, {}, at_second(1000), 10)); });
 
   history.lock.reset();
   StoreThread::Batch tick;
   tick.time = at_second(103);
   thread.enqueue(std::move(tick));
   ask(thread, [](Store& store) {
-    CHECK(store.decisions(std::nullopt, at_second(1000), 10).value().size() == 2);
-    const auto outcomes = store.outcomes(std::nullopt, at_second(1000), 10).value();
+    CHECK(read_decisions(store, std::nullopt, at_second(1000), 10).value().size() == 2);
+    const auto outcomes = read_outcomes(store, std::nullopt, at_second(1000), 10).value();
     REQUIRE(outcomes.size() == 3);
     for (const JournalOutcome& one : outcomes) {
       // Only what the earlier run left open ended, when this one began.

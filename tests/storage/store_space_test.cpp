@@ -90,7 +90,7 @@ std::size_t points_of(Store& store) {
 }
 
 std::size_t decisions_of(Store& store) {
-  const auto decisions = store.decisions(kOne, WallTime::max(), 1 << 20);
+  const auto decisions = read_decisions(store, kOne, WallTime::max(), 1 << 20);
   return decisions ? decisions->size() : 0;
 }
 

@@ -209,8 +209,8 @@ TEST_CASE("decisions of earlier boots are seen when all containers are asked for
   }
   Result<Store> second = Store::open({scratch.path("h.db"), "boot-2", Bytes{64 * kMiB}});
   REQUIRE(second.has_value());
-  CHECK(second->decisions(std::nullopt, at_second(9), 9)->size() == 1);
-  CHECK(second->decisions(kOne, at_second(9), 9)->empty());
+  CHECK(read_decisions(*second, std::nullopt, at_second(9), 9)->size() == 1);
+  CHECK(read_decisions(*second, kOne, at_second(9), 9)->empty());
 }
 
 TEST_CASE("what was learned of an image comes back and is replaced") {

@@ -114,8 +114,8 @@ TEST_CASE("what is enqueued is in the file after flush_and_stop") {
   }
   Store store = open_store(scratch.path("h.db"));
   CHECK(store.history(kOne, at_second(0), at_second(1000), 1000)->size() == 100);
-  CHECK(store.decisions(kOne, at_second(100), 10)->size() == 1);
-  CHECK(store.outcomes(kOne, at_second(100), 10)->size() == 1);
+  CHECK(read_decisions(store, kOne, at_second(100), 10)->size() == 1);
+  CHECK(read_outcomes(store, kOne, at_second(100), 10)->size() == 1);
   CHECK((*store.records(0, 9))[0].stored.container.name == "train");
 }
 
