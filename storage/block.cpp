@@ -1,6 +1,5 @@
 #include "storage/block.h"
 
-#include <algorithm>
 #include <bit>
 #include <optional>
 
@@ -9,10 +8,13 @@
 namespace cgphase {
 namespace {
 
-constexpr char kFormat = 1;
+constexpr std::size_t kGroupColumns = 8;
+constexpr std::size_t kGroups = (kColumnCount + kGroupColumns - 1) / kGroupColumns;
 constexpr std::size_t kLargestVarint = 10;  // bytes
+// Including the header of a block: number of columns, time.
+constexpr std::size_t kLargestRow = kLargestVarint * (3 + kColumnCount) + kGroups;
 
-// LEB128: seven bits per byte, lowest first. The end of what was written.
+// LEB128: seven bits per byte, lowest first. Returns the end of the written bytes.
 char* encode_varint(char* to, std::uint64_t value) {
   for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);
   *to++ = static_cast<char>(value);
@@ -61,271 +63,141 @@ class Cursor {
   std::string_view rest_;
   bool sound_ = true;
 };
-constexpr std::size_t kGroupColumns = 8;
-constexpr std::size_t kGroups = (kColumnCount + kGroupColumns - 1) / kGroupColumns;
 
-// The columns in order. Those that change with every reading come first, so that later bytes of the
-// change bitmap stay zero and are not stored.
-template <class S, class Visit>
-[[gnu::always_inline]] inline void visit_busy(S& s, Visit& visit) {
-  visit(s.cpu.usage_usec), visit(s.cpu.user_usec), visit(s.cpu.system_usec);
-  visit(s.memory_current), visit(s.memory.anon_bytes), visit(s.memory.kernel_bytes);
-  visit(s.memory.pgfault), visit(s.memory.inactive_anon_bytes);
-
-  visit(s.memory.file_bytes), visit(s.memory.inactive_file_bytes);
-  visit(s.memory.active_file_bytes), visit(s.memory.slab_reclaimable_bytes);
-  visit(s.memory.slab_unreclaimable_bytes), visit(s.memory.sock_bytes);
-  visit(s.io.read_bytes), visit(s.io.read_ios);
-
-  visit(s.io.write_bytes), visit(s.io.write_ios), visit(s.cpu.nr_periods);
-  visit(s.cpu.nr_throttled), visit(s.cpu.throttled_usec), visit(s.pids_current);
-  visit(s.memory_peak), visit(s.memory.shmem_bytes);
-
-  visit(s.cpu_pressure.some.total_usec), visit(s.cpu_pressure.full.total_usec);
-  visit(s.memory_pressure.some.total_usec), visit(s.memory_pressure.full.total_usec);
-  visit(s.io_pressure.some.total_usec), visit(s.io_pressure.full.total_usec);
+// The columns in order. Those that change with most readings share groups, so that few groups of a
+// row have changes. New columns are appended, because a reader finds columns by position.
+template <class Point, class Visit>
+void visit_point(Point& point, Visit& visit) {
+  const auto each = [&visit](auto&... fields) { (visit(fields), ...); };
+  auto& s = point.sample;
+  auto& m = s.memory;
+  each(s.cpu.usage_usec, s.cpu.user_usec, s.cpu.system_usec, s.memory_current, m.anon_bytes,
+       m.kernel_bytes, m.pgfault, m.inactive_anon_bytes);
+  each(m.file_bytes, m.inactive_file_bytes, m.active_file_bytes, m.slab_reclaimable_bytes,
+       m.slab_unreclaimable_bytes, m.sock_bytes, s.io.read_bytes, s.io.read_ios);
+  each(s.io.write_bytes, s.io.write_ios, s.cpu.nr_periods, s.cpu.nr_throttled,
+       s.cpu.throttled_usec, s.pids_current, s.memory_peak, m.shmem_bytes);
+  for (auto* pressure : {&s.cpu_pressure, &s.memory_pressure, &s.io_pressure})
+    each(pressure->some.total_usec, pressure->full.total_usec);
+  each(point.phase.distance, point.phase.margin, point.phase.index, point.phase.state);
+  for (auto* pressure : {&s.cpu_pressure, &s.memory_pressure, &s.io_pressure})
+    each(pressure->some.avg10_ratio, pressure->some.avg60_ratio, pressure->full.avg10_ratio,
+         pressure->full.avg60_ratio);
+  each(m.unevictable_bytes, m.pgmajfault, m.workingset_refault_file, m.workingset_refault_anon,
+       m.pgscan, m.pgsteal, m.pgscan_direct, s.swap_current);
+  each(s.memory_events.low, s.memory_events.high, s.memory_events.max, s.memory_events.oom,
+       s.memory_events.oom_kill, s.populated, s.frozen);
+  each(s.limits.cpu_max, s.limits.cpu_max_burst, s.limits.cpu_weight, s.limits.memory_max,
+       s.limits.memory_high, s.limits.memory_low, s.limits.memory_min, s.swap_max, s.pids_max);
+  each(point.original.cpu_max, point.original.memory_max, point.host.cpu_cores, point.host.memory);
+  each(s.run_queue.wait_usec, s.run_queue.waits, s.run_queue.longest_wait_usec,
+       s.run_queue.voluntary_switches, s.run_queue.involuntary_switches);
+  each(s.network.receive_bytes, s.network.receive_packets, s.network.transmit_bytes,
+       s.network.transmit_packets, s.network.tcp_retransmits);
+  each(s.block.bytes, s.block.requests, s.block.latency_usec);
+  each(s.gpu.utilisation_ratio, s.gpu.memory_utilisation_ratio, s.gpu.memory_bytes);
+  each(point.peak_cpu_cores, m.hugetlb_bytes, point.clock_start_ms);
 }
 
-template <class P, class Visit>
-[[gnu::always_inline]] inline void visit_phase(P& phase, Visit& visit) {
-  visit(phase.distance), visit(phase.margin), visit(phase.index), visit(phase.state);
-}
-
-template <class S, class Visit>
-[[gnu::always_inline]] inline void visit_rare(S& s, Visit& visit) {
-  const auto visit_averages = [&visit](auto& pressure) __attribute__((always_inline)) {
-    visit(pressure.some.avg10_ratio), visit(pressure.some.avg60_ratio);
-    visit(pressure.full.avg10_ratio), visit(pressure.full.avg60_ratio);
-  };
-  visit_averages(s.cpu_pressure), visit_averages(s.memory_pressure);
-  visit_averages(s.io_pressure);
-
-  visit(s.memory.unevictable_bytes), visit(s.memory.pgmajfault);
-  visit(s.memory.workingset_refault_file), visit(s.memory.workingset_refault_anon);
-  visit(s.memory.pgscan), visit(s.memory.pgsteal), visit(s.memory.pgscan_direct);
-  visit(s.swap_current);
-
-  visit(s.memory_events.low), visit(s.memory_events.high), visit(s.memory_events.max);
-  visit(s.memory_events.oom), visit(s.memory_events.oom_kill);
-  visit(s.populated), visit(s.frozen);
-
-  visit(s.limits.cpu_max), visit(s.limits.cpu_max_burst), visit(s.limits.cpu_weight);
-  visit(s.limits.memory_max), visit(s.limits.memory_high);
-  visit(s.limits.memory_low), visit(s.limits.memory_min);
-  visit(s.swap_max), visit(s.pids_max);
-}
-
-template <class P, class Visit>
-[[gnu::always_inline]] inline void visit_surroundings(P& point, Visit& visit) {
-  visit(point.original.cpu_max), visit(point.original.memory_max);
-  visit(point.host.cpu_cores), visit(point.host.memory);
-}
-
-// New columns are appended, because a reader finds columns by position.
-template <class S, class Visit>
-[[gnu::always_inline]] inline void visit_senses(S& s, Visit& visit) {
-  visit(s.run_queue.wait_usec), visit(s.run_queue.waits), visit(s.run_queue.longest_wait_usec);
-  visit(s.run_queue.voluntary_switches), visit(s.run_queue.involuntary_switches);
-  visit(s.network.receive_bytes), visit(s.network.receive_packets);
-  visit(s.network.transmit_bytes), visit(s.network.transmit_packets);
-  visit(s.network.tcp_retransmits);
-  visit(s.block.bytes), visit(s.block.requests), visit(s.block.latency_usec);
-  visit(s.gpu.utilisation_ratio), visit(s.gpu.memory_utilisation_ratio);
-  visit(s.gpu.memory_bytes);
-}
-
-template <class P, class Visit>
-[[gnu::always_inline]] inline void visit_point(P& point, Visit& visit) {
-  visit_busy(point.sample, visit);
-  visit_phase(point.phase, visit);
-  visit_rare(point.sample, visit);
-  visit_surroundings(point, visit);
-  visit_senses(point.sample, visit);
-  visit(point.peak_cpu_cores);
-  visit(point.sample.memory.hugetlb_bytes), visit(point.clock_start_ms);
-}
-
-constexpr std::size_t kWordBits = 64;
-static_assert(kColumnCount > kWordBits && kColumnCount <= 2 * kWordBits);
-
-// All functions are inlined, so that each column's number is a constant for the compiler.
+// A field is a number. An absent one is 0, so others are one higher. A limit also has "max". The
+// two highest numbers, which no kernel file has, are not kept.
 class Packer {
  public:
-  // Writes to `values` and compares with `last`; both have kColumnCount entries.
-  Packer(std::uint64_t* values, const std::uint64_t* last) : values_(values), last_(last) {}
-  std::size_t columns() const { return next_; }
-  const ColumnWords& present() const { return present_; }
-  // Only present columns.
-  const ColumnWords& changed() const { return changed_; }
+  explicit Packer(Columns& columns) : next_(columns.data()) {}
+  const std::uint64_t* end() const { return next_; }
 
-  template <class Unit>
-  [[gnu::always_inline]] void operator()(const std::optional<Unit>& unit) {
-    if constexpr (requires { unit->value; })
-      put(unit ? Number(unit->value) : std::nullopt);
-    else
-      put(unit ? Number(*unit) : std::nullopt);
+  template <class Value>
+  void operator()(const std::optional<Value>& value) {
+    *next_++ = value ? number(*value) + 1 : 0;
   }
-  [[gnu::always_inline]] void operator()(const std::optional<double>& ratio) {
-    put(ratio ? Number(std::bit_cast<std::uint64_t>(*ratio)) : std::nullopt);
+  void operator()(const std::optional<MemoryLimit>& limit) {
+    *next_++ = !limit ? 0 : limit->bytes ? limit->bytes->value + 2 : 1;
   }
-  [[gnu::always_inline]] void operator()(const std::optional<MemoryLimit>& limit) {
-    put_limit(limit.has_value(),
-              limit && limit->bytes ? Number(limit->bytes->value) : std::nullopt);
+  void operator()(const std::optional<CpuMax>& limit) {
+    *next_++ = !limit ? 0 : limit->quota ? limit->quota->value + 2 : 1;
+    *next_++ = limit ? limit->period.value : 0;
   }
-  [[gnu::always_inline]] void operator()(const std::optional<CpuMax>& limit) {
-    put_limit(limit.has_value(),
-              limit && limit->quota ? Number(limit->quota->value) : std::nullopt);
-    put(limit ? Number(limit->period.value) : std::nullopt);
-  }
-  [[gnu::always_inline]] void operator()(double value) { put(std::bit_cast<std::uint64_t>(value)); }
-  [[gnu::always_inline]] void operator()(Bytes value) { put(value.value); }
-  [[gnu::always_inline]] void operator()(int value) {
-    put(static_cast<std::uint64_t>(std::int64_t{value}));
-  }
-  [[gnu::always_inline]] void operator()(PhaseState state) {
-    put(static_cast<std::uint64_t>(state));
+  template <class Value>
+  void operator()(Value value) {
+    *next_++ = number(value);
   }
 
  private:
-  using Number = std::optional<std::uint64_t>;
-  [[gnu::always_inline]] void put(Number value) {
-    CHECK_INVARIANT(next_ < kColumnCount);
-    const std::uint64_t number = value.value_or(0);
-    const bool differs = value.has_value() & (number != last_[next_]);
-    present_[next_ / kWordBits] |= std::uint64_t{value.has_value()} << (next_ % kWordBits);
-    changed_[next_ / kWordBits] |= std::uint64_t{differs} << (next_ % kWordBits);
-    values_[next_++] = number;
+  template <class Value>
+  static std::uint64_t number(Value value) {
+    if constexpr (std::is_same_v<Value, double>) return std::bit_cast<std::uint64_t>(value);
+    else if constexpr (requires { value.value; }) return value.value;
+    else return static_cast<std::uint64_t>(value);
   }
-  [[gnu::always_inline]] void put_limit(bool exists, Number number) {
-    put(exists ? Number(number ? 0 : 1) : std::nullopt);
-    put(number);
-  }
-  std::uint64_t* values_;
-  const std::uint64_t* last_;
-  ColumnWords present_{}, changed_{};
-  std::size_t next_ = 0;
+  std::uint64_t* next_;
 };
 
 class Unpacker {
  public:
-  explicit Unpacker(const ColumnRow& row) : row_(row) {}
-  bool sound() const { return sound_; }
+  explicit Unpacker(const Columns& columns) : next_(columns.data()) {}
 
-  template <class Unit>
-  void operator()(std::optional<Unit>& unit) {
-    const Number number = take();
-    if (!number) return;
-    if constexpr (requires { unit->value; })
-      unit = Unit{*number};
-    else
-      unit = static_cast<Unit>(*number);
-  }
-  void operator()(std::optional<double>& ratio) {
-    if (const Number number = take()) ratio = std::bit_cast<double>(*number);
+  template <class Value>
+  void operator()(std::optional<Value>& value) {
+    if (const std::uint64_t number = *next_++; number > 0) set(number - 1, value.emplace());
   }
   void operator()(std::optional<MemoryLimit>& limit) {
-    bool exists = false;
-    const Number number = take_limit(exists);
-    if (!exists) return;
-    limit.emplace();
-    if (number) limit->bytes = Bytes{*number};
+    const std::uint64_t number = *next_++;
+    if (number > 0) limit.emplace();
+    if (number > 1) limit->bytes = Bytes{number - 2};
   }
   void operator()(std::optional<CpuMax>& limit) {
-    bool exists = false;
-    const Number number = take_limit(exists);
-    const Number period = take();
-    sound_ = sound_ && exists == period.has_value();
-    if (!exists || !period) return;
-    limit.emplace();
-    if (number) limit->quota = Microseconds{*number};
-    limit->period = Microseconds{*period};
+    const std::uint64_t number = *next_++, period = *next_++;
+    if (number > 0) limit.emplace().period = Microseconds{period};
+    if (number > 1) limit->quota = Microseconds{number - 2};
   }
-  void operator()(double& value) { value = std::bit_cast<double>(take().value_or(0)); }
-  void operator()(Bytes& value) { value.value = take().value_or(0); }
-  void operator()(int& value) { value = static_cast<int>(take().value_or(0)); }
-  void operator()(PhaseState& state) {
-    const std::uint64_t number = take().value_or(0);
-    sound_ = sound_ && number <= static_cast<std::uint64_t>(PhaseState::known);
-    if (sound_) state = static_cast<PhaseState>(number);
+  template <class Value>
+  void operator()(Value& value) {
+    set(*next_++, value);
   }
 
  private:
-  using Number = std::optional<std::uint64_t>;
-  Number take() {
-    const std::size_t column = next_++;
-    if (!row_.present[column]) return std::nullopt;
-    return row_.values[column];
+  template <class Value>
+  static void set(std::uint64_t number, Value& value) {
+    if constexpr (std::is_same_v<Value, double>) value = std::bit_cast<double>(number);
+    else if constexpr (requires { value.value; }) value.value = number;
+    else value = static_cast<Value>(number);
   }
-  // A limit is either "max" or a number; an absent limit is neither.
-  Number take_limit(bool& exists) {
-    const Number is_max = take();
-    const Number number = take();
-    exists = is_max.has_value();
-    sound_ = sound_ && number.has_value() == (exists && *is_max == 0);
-    return number;
-  }
-  const ColumnRow& row_;
-  std::size_t next_ = 0;
-  bool sound_ = true;
+  const std::uint64_t* next_;
 };
 
-// Including the header of a block: format, number of columns, time.
-constexpr std::size_t kLargestRow = 1 + kLargestVarint * (3 + kColumnCount) + 2 * kGroups;
-
-std::bitset<kColumnCount> bits_of(const ColumnWords& words) {
-  const std::bitset<kColumnCount> low(words[0]), high(words[1]);
-  return high << kWordBits | low;
+bool from_columns(const Columns& columns, HistoryPoint& point) {
+  Unpacker unpack(columns);
+  visit_point(point, unpack);
+  return point.phase.state <= PhaseState::known;
 }
 
-// The bits of a group's columns.
-std::uint8_t bits_of(const ColumnWords& words, std::size_t group) {
-  constexpr std::size_t kWordGroups = kWordBits / kGroupColumns;
-  return static_cast<std::uint8_t>(words[group / kWordGroups] >>
-                                   (group % kWordGroups * kGroupColumns));
-}
-
-// Bit 0 of the mask: the set of present columns changed. Bit g + 1: values in group g changed.
-void read_row(Cursor& cursor, std::size_t columns, ColumnRow& row) {
-  const std::size_t groups = (columns + kGroupColumns - 1) / kGroupColumns;
+// Bit g of the mask: values in group g changed.
+void read_row(Cursor& cursor, std::size_t columns, Columns& row) {
   const std::uint64_t mask = cursor.varint();
-  for (std::size_t group = 0; (mask & 1) != 0 && group < groups; ++group) {
-    const unsigned bits = cursor.byte();
-    for (std::size_t bit = 0; bit < kGroupColumns && group * 8 + bit < columns; ++bit)
-      row.present[group * kGroupColumns + bit] = (bits >> bit & 1U) != 0;
-  }
   std::array<unsigned, kGroups> changed{};
-  for (std::size_t group = 0; group < groups; ++group)
-    if ((mask >> (group + 1) & 1) != 0) changed[group] = cursor.byte();
+  for (std::size_t group = 0; group < kGroups; ++group)
+    if ((mask >> group & 1) != 0) changed[group] = cursor.byte();
   for (std::size_t column = 0; column < columns; ++column)
-    if ((changed[column / kGroupColumns] >> (column % kGroupColumns) & 1U) != 0)
-      row.values[column] += unzigzag(cursor.varint());
+    if ((changed[column / kGroupColumns] >> (column % kGroupColumns) & 1) != 0)
+      row[column] += unzigzag(cursor.varint());
 }
 
-std::unexpected<Error> damaged(const char* why) {
-  return failure(ErrorKind::io, std::string("stored block: ") + why);
+std::unexpected<Error> damaged(const char* what) {
+  return failure(ErrorKind::io, std::string("a block of samples is damaged: ") + what);
 }
 
 }  // namespace
 
-ColumnRow to_columns(const HistoryPoint& point) {
-  ColumnRow row;
-  const ColumnRow none;
-  Packer pack(row.values.data(), none.values.data());
+Columns to_columns(const HistoryPoint& point) {
+  Columns columns;
+  Packer pack(columns);
   visit_point(point, pack);
-  CHECK_INVARIANT(pack.columns() == kColumnCount);
-  row.present = bits_of(pack.present());
-  return row;
-}
-
-bool from_columns(const ColumnRow& row, HistoryPoint& point) {
-  Unpacker unpack(row);
-  visit_point(point, unpack);
-  return unpack.sound();
+  CHECK_INVARIANT(pack.end() == columns.data() + columns.size());
+  return columns;
 }
 
 bool BlockWriter::accepts(WallTime time) const {
-  if (count_ == 0) return true;
-  return count_ < kBlockPoints && time.time_since_epoch().count() >= last_ns_;
+  return count_ == 0 || (count_ < kBlockPoints && time.time_since_epoch().count() >= last_ns_);
 }
 
 void BlockWriter::add(const HistoryPoint& point) {
@@ -334,7 +206,6 @@ void BlockWriter::add(const HistoryPoint& point) {
   std::array<char, kLargestRow> bytes;
   char* end = bytes.data();
   if (count_ == 0) {
-    *end++ = kFormat;
     end = encode_varint(end, kColumnCount);
     end = encode_varint(end, zigzag(static_cast<std::uint64_t>(time_ns)));
     first_ns_ = time_ns;
@@ -344,49 +215,41 @@ void BlockWriter::add(const HistoryPoint& point) {
     end = encode_varint(end, zigzag(step_ns - step_ns_));
     step_ns_ = step_ns;
   }
-  end = put_row(end, point);
+  end = put_row(end, to_columns(point));
   payload_.append(bytes.data(), end);
   last_ns_ = time_ns;
   ++count_;
 }
 
-// It has no branch per column, because most columns do not change. An absent column keeps its last
-// value, because it may return.
-char* BlockWriter::put_row(char* end, const HistoryPoint& point) {
-  std::array<std::uint64_t, kColumnCount> values;
-  Packer pack(values.data(), last_.data());
-  visit_point(point, pack);
-  CHECK_INVARIANT(pack.columns() == kColumnCount);
-  const ColumnWords present = pack.present(), changed = pack.changed();
-  std::uint64_t mask = present != present_ ? 1 : 0;
+char* BlockWriter::put_row(char* end, const Columns& columns) {
+  std::array<unsigned, kGroups> changed{};
+  for (std::size_t column = 0; column < kColumnCount; ++column)
+    changed[column / kGroupColumns] |= unsigned{columns[column] != last_[column]}
+                                       << (column % kGroupColumns);
+  std::uint64_t mask = 0;
   for (std::size_t group = 0; group < kGroups; ++group)
-    mask |= std::uint64_t{bits_of(changed, group) != 0} << (group + 1);
+    mask |= std::uint64_t{changed[group] != 0} << group;
   end = encode_varint(end, mask);
-  if ((mask & 1) != 0)
-    for (std::size_t group = 0; group < kGroups; ++group)
-      *end++ = static_cast<char>(bits_of(present, group));
-  for (std::uint64_t left = mask >> 1; left != 0; left &= left - 1)
-    *end++ = static_cast<char>(bits_of(changed, static_cast<std::size_t>(std::countr_zero(left))));
-  for (std::size_t word = 0; word < changed.size(); ++word)
-    for (std::uint64_t left = changed[word]; left != 0; left &= left - 1) {
-      const std::size_t column = word * kWordBits +
-                                 static_cast<std::size_t>(std::countr_zero(left));
-      end = encode_varint(end, zigzag(values[column] - last_[column]));
-      last_[column] = values[column];
+  for (const unsigned bits : changed)
+    if (bits != 0) *end++ = static_cast<char>(bits);
+  for (std::size_t group = 0; group < kGroups; ++group)
+    for (unsigned left = changed[group]; left != 0; left &= left - 1) {
+      const std::size_t column =
+          group * kGroupColumns + static_cast<std::size_t>(std::countr_zero(left));
+      end = encode_varint(end, zigzag(columns[column] - last_[column]));
     }
-  present_ = present;
+  last_ = columns;
   return end;
 }
 
 Result<std::vector<HistoryPoint>> read_block(std::string_view payload, CgroupId id) {
   Cursor cursor(payload);
-  if (cursor.byte() != kFormat) return damaged("unknown format");
   const std::uint64_t columns = cursor.varint();
   if (columns > kColumnCount) return damaged("more columns than this version knows");
   std::uint64_t time_ns = unzigzag(cursor.varint()), step_ns = 0;
   std::vector<HistoryPoint> points;
   points.reserve(kBlockPoints);
-  ColumnRow row;
+  Columns row{};
   for (;;) {
     read_row(cursor, columns, row);
     HistoryPoint& point = points.emplace_back();

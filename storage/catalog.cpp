@@ -82,7 +82,7 @@ Result<Catalog> Catalog::prepare(Connection& connection, std::string boot_id) {
   const std::string columns = kColumns;
   std::string unused = "DELETE FROM container WHERE first_seen_ns < ?";
   for (const std::string table :
-       {"recent", "block", "medium", "coarse", "decision", "refusal", "outcome"})
+       {"block", "medium", "coarse", "decision", "refusal", "outcome"})
     unused += " AND NOT EXISTS (SELECT 1 FROM " + table + " WHERE " + table +
               ".container = container.container)";
   const Status prepared = connection.prepare_all(

@@ -109,8 +109,8 @@ Result<std::int64_t> OpenFile::free_space() {
   if (!connection.execute("PRAGMA wal_checkpoint(PASSIVE)")) connection.fault() = {};
   std::int64_t thinned = 0;
   const Status done = write([&]() -> Status {
-    const Result<std::int64_t> removed = history.thin(
-        tier, options_.retention, std::clamp<std::int64_t>(*largest / 4, 1, kThinnedBlocks));
+    const Result<std::int64_t> removed =
+        history.thin(tier, std::clamp<std::int64_t>(*largest / 4, 1, kThinnedBlocks));
     thinned = removed.value_or(0);
     return removed ? Status() : std::unexpected(removed.error());
   });
@@ -151,7 +151,7 @@ Status OpenFile::retire() {
   if (newest_ - steady_since_ < kSteadyFor) return {};
   for (const Tier tier : {Tier::raw, Tier::medium, Tier::coarse}) {
     const Status done = write([&]() -> Status {
-      const Result<std::int64_t> removed = history.retire(tier, options_.retention, newest_);
+      const Result<std::int64_t> removed = history.retire(tier, options_.tier_ages, newest_);
       if (!removed) return std::unexpected(removed.error());
       deleted_ = deleted_ || *removed > 0;
       return {};
@@ -177,8 +177,8 @@ Status OpenFile::flush() {
     return history.flush();
   });
   if (!flushed) return flushed;
-  history.flushed();
-  std::erase_if(rows_, [this](const auto& known) { return !history.has_open_block(known.second); });
+  history.forget_unflushed();
+  rows_.clear();
   if (Status retired = retire(); !retired) return retired;
   if (Status made = make_room(); !made) return made;
   if (!deleted_ || std::chrono::abs(newest_ - swept_) < kSweepInterval) return {};
@@ -191,7 +191,7 @@ void OpenFile::check_disk() {
 }
 
 void OpenFile::drop_samples() {
-  dropped_samples_ += history.drop_unflushed();
+  dropped_samples_ += history.forget_unflushed();
   rows_.clear();
 }
 
@@ -243,7 +243,9 @@ Status OpenFile::append(const std::vector<HistoryPoint>& points,
                            std::optional<WallTime> time) {
   for (const HistoryPoint& point : points) advance_clock(point.time);
   if (time) advance_clock(*time);
-  if ((time || !points.empty()) && (degraded_ || history.flush_due(newest_)))
+  const bool is_tick = time || !points.empty();
+  if (is_tick && (history.flush_due(newest_) || degraded_ ||
+                  !disk_problem(options_.path, options_.min_free).empty()))
     if (Status flushed = flush_or_drop(); !flushed) return flushed;
   std::vector<const HistoryPoint*> unknown;
   for (const HistoryPoint& point : points)

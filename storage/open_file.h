@@ -38,8 +38,8 @@ class OpenFile {
   void drop_samples();
 
   std::uint64_t damaged_count() const { return history.damaged_blocks() + journal.damaged_rows(); }
-  // Sets degraded() if the disk is short or read-only. A read-only disk lets the file be opened, and
-  // for a while lets some writes pass.
+  // Sets degraded() if the disk is short or read-only. A read-only disk lets the file be opened,
+  // and for a while lets some writes pass.
   void check_disk();
   std::uint64_t dropped_samples() const { return dropped_samples_; }
   const std::optional<std::string>& degraded() const { return degraded_; }
@@ -71,7 +71,7 @@ class OpenFile {
   SampleHistory history;
 
  private:
-  std::map<CgroupId, std::int64_t> rows_;  // of containers with an open block
+  std::map<CgroupId, std::int64_t> rows_;  // of containers with points in memory
   std::optional<std::string> degraded_;
   std::uint64_t dropped_samples_ = 0;
   WallTime newest_;  // the last time passed in

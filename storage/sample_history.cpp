@@ -1,6 +1,8 @@
 #include "storage/sample_history.h"
 
 #include <algorithm>
+#include <chrono>
+#include <string>
 #include <utility>
 
 #include "base/check.h"
@@ -10,10 +12,21 @@
 namespace cgphase {
 namespace {
 
-// The wall clock may have been set back, so either direction counts.
-bool far_apart(WallTime a, WallTime b) { return (a > b ? a - b : b - a) >= Store::kFlushInterval; }
+// What one point of the next tier covers.
+constexpr std::array<std::chrono::seconds, kTiers> kStep{
+    std::chrono::seconds(15), std::chrono::minutes(1), std::chrono::seconds(0)};
 
-constexpr const char* kBlockColumns = "first_ns,last_ns,point_count,crc32c,payload";
+// The wall clock may have been set back, so either direction counts.
+bool far_apart(WallTime a, WallTime b) { return std::chrono::abs(a - b) >= Store::kFlushInterval; }
+
+// It covers the columns next to the payload too: a block of the wrong container is as bad as a
+// damaged one.
+std::int64_t block_checksum(std::int64_t container, std::int64_t first_ns, std::int64_t last_ns,
+                            std::int64_t count, std::string_view payload) {
+  const std::string columns = std::to_string(container) + ' ' + std::to_string(first_ns) + ' ' +
+                              std::to_string(last_ns) + ' ' + std::to_string(count);
+  return std::int64_t{crc32c(payload, crc32c(columns))};
+}
 
 }  // namespace
 
@@ -55,61 +68,32 @@ class OldestPoints {
   std::vector<HistoryPoint> points_;  // sorted once there are limit_
 };
 
-std::int64_t block_checksum(std::int64_t container, std::int64_t first_ns, std::int64_t last_ns,
-                            std::int64_t count, std::string_view payload) {
-  const std::string columns = std::to_string(container) + ' ' + std::to_string(first_ns) + ' ' +
-                              std::to_string(last_ns) + ' ' + std::to_string(count);
-  return std::int64_t{crc32c(payload, crc32c(columns))};
-}
-
-Status SampleHistory::prepare_blocks(Connection& connection) {
-  static constexpr std::array kTables = {"block", "medium", "coarse"};
-  static_assert(kTables.size() == kTiers);
-  const std::string columns = kBlockColumns;
+Result<SampleHistory> SampleHistory::prepare(Connection& connection) {
+  SampleHistory history;
+  const std::string columns = "first_ns,last_ns,point_count,crc32c,payload";
   for (std::size_t tier = 0; tier < kTiers; ++tier) {
-    const std::string table = kTables[tier];
-    Blocks& blocks = blocks_[tier];
+    const std::string table = kTierTables[tier];
+    Blocks& blocks = history.blocks_[tier];
     const Status prepared = connection.prepare_all(
         {{&blocks.add,
           "INSERT INTO " + table + " (container," + columns + ") VALUES (?,?,?,?,?,?)"},
          {&blocks.read, "SELECT " + columns + " FROM " + table +
                             " WHERE container = ? AND first_ns <= ? AND last_ns >= ?"
-                            " ORDER BY first_ns, block"},
+                            " AND block <= ? ORDER BY first_ns, block"},
          {&blocks.span, row_span_sql(table)},
          {&blocks.drop, "DELETE FROM " + table + " WHERE block < ?"},
          {&blocks.list,
-          "SELECT block,first_ns,last_ns FROM " + table + " ORDER BY block LIMIT ?"},
-         {&blocks.containers, "SELECT DISTINCT container FROM " + table + " WHERE block <= ?"},
-         {&blocks.read_prefix, "SELECT " + columns + " FROM " + table +
-                                   " WHERE container = ? AND block <= ? ORDER BY first_ns, block"},
-         {&blocks.last, "SELECT " + columns + " FROM " + table +
-                            " WHERE container = ? ORDER BY first_ns DESC LIMIT 1"}});
-    if (!prepared) return prepared;
+          "SELECT first_ns,last_ns FROM " + table + " ORDER BY block LIMIT ?"},
+         {&blocks.containers, "SELECT DISTINCT container FROM " + table + " WHERE block <= ?"}});
+    if (!prepared) return std::unexpected(prepared.error());
   }
-  return {};
-}
-
-Result<SampleHistory> SampleHistory::prepare(Connection& connection) {
-  SampleHistory history;
-  Status ready = history.prepare_blocks(connection);
-  const std::string columns = kBlockColumns;
-  if (ready)
-    ready = connection.prepare_all(
-        {{&history.add_recent_,
-          "INSERT INTO recent (container," + columns + ") VALUES (?,?,?,?,?,?)"},
-         {&history.read_recent_,
-          "SELECT " + columns + " FROM recent WHERE container = ? ORDER BY part"},
-         {&history.drop_recent_, "DELETE FROM recent WHERE container = ?"},
-         {&history.recent_containers_, "SELECT DISTINCT container FROM recent"}});
-  if (!ready) return std::unexpected(ready.error());
   return history;
 }
 
 void SampleHistory::add(std::int64_t container, const HistoryPoint& point) {
-  OpenBlocks& blocks = open_[container];
-  if (!blocks.open.accepts(point.time))
-    blocks.full.push_back(std::exchange(blocks.open, BlockWriter()));
-  blocks.open.add(point);
+  std::vector<BlockWriter>& blocks = unflushed_blocks_[container];
+  if (blocks.empty() || !blocks.back().accepts(point.time)) blocks.emplace_back();
+  blocks.back().add(point);
   ++unflushed_;
   if (!oldest_unflushed_) oldest_unflushed_ = point.time;
 }
@@ -126,97 +110,16 @@ Status SampleHistory::write_block(Tier tier, std::int64_t container, const Block
       Blob{block.payload()});
 }
 
-Result<SampleHistory::RecentBlock> SampleHistory::read_recent(std::int64_t container) {
-  RecentBlock block;
-  read_recent_.begin(container);
-  for (;;) {
-    const Result<bool> row = read_recent_.next();
-    if (!row) return std::unexpected(row.error());
-    if (!*row) return block;
-    const std::int64_t first_ns = read_recent_.integer(0), last_ns = read_recent_.integer(1),
-                       count = read_recent_.integer(2);
-    const std::string_view payload = read_recent_.blob(4);
-    if (block_checksum(container, first_ns, last_ns, count, payload) != read_recent_.integer(3)) {
-      block.whole = false;
-      damaged_.emplace(container, first_ns);
-      read_recent_.stop();
-      return block;
-    }
-    block.first_ns = first_ns;
-    block.last_ns = last_ns;
-    block.count += count;
-    block.payload += payload;
-  }
-}
-
-Status SampleHistory::seal(std::int64_t container, const BlockWriter* more) {
-  Result<RecentBlock> block = read_recent(container);
-  if (!block) return std::unexpected(block.error());
-  if (block->whole && more != nullptr) {
-    block->last_ns = more->last_ns();
-    block->count += more->undrained_count();
-    block->payload += more->payload();
-  }
-  if (Status dropped = drop_recent_.run(container); !dropped) return dropped;
-  if (block->count == 0) return {};
-  return of(Tier::raw).add.run(container, block->first_ns, block->last_ns, block->count,
-                               block_checksum(container, block->first_ns, block->last_ns,
-                                              block->count, block->payload),
-                               Blob{block->payload});
-}
-
-// After an open, and after points were dropped: no writer continues the blocks of table recent.
-Status SampleHistory::seal_all() {
-  std::vector<std::int64_t> containers;
-  recent_containers_.begin();
-  for (;;) {
-    const Result<bool> row = recent_containers_.next();
-    if (!row) return std::unexpected(row.error());
-    if (!*row) break;
-    containers.push_back(recent_containers_.integer(0));
-  }
-  for (const std::int64_t container : containers)
-    if (Status sealed = seal(container, nullptr); !sealed) return sealed;
-  return {};
-}
-
 Status SampleHistory::flush() {
-  if (seal_all_)
-    if (Status sealed = seal_all(); !sealed) return sealed;
-  const auto finish = [this](std::int64_t container, const BlockWriter& block) {
-    return block.drained() ? seal(container, &block) : write_block(Tier::raw, container, block);
-  };
-  for (const auto& [container, blocks] : open_) {
-    for (const BlockWriter& block : blocks.full)
-      if (Status written = finish(container, block); !written) return written;
-    const BlockWriter& open = blocks.open;
-    const Status written =
-        open.undrained_count() == 0
-            ? finish(container, open)  // the container has most likely ended
-            : add_recent_.run(container, open.first_ns(), open.last_ns(), open.undrained_count(),
-                              block_checksum(container, open.first_ns(), open.last_ns(),
-                                             open.undrained_count(), open.payload()),
-                              Blob{open.payload()});
-    if (!written) return written;
-  }
+  for (const auto& [container, blocks] : unflushed_blocks_)
+    for (const BlockWriter& block : blocks)
+      if (Status written = write_block(Tier::raw, container, block); !written) return written;
   return {};
 }
 
-void SampleHistory::flushed() {
-  std::erase_if(open_, [](const auto& entry) { return entry.second.open.undrained_count() == 0; });
-  for (auto& [container, blocks] : open_) {
-    blocks.full.clear();
-    blocks.open.drain();
-  }
+std::uint64_t SampleHistory::forget_unflushed() {
+  unflushed_blocks_.clear();
   oldest_unflushed_.reset();
-  unflushed_ = 0;
-  seal_all_ = false;
-}
-
-std::uint64_t SampleHistory::drop_unflushed() {
-  open_.clear();
-  oldest_unflushed_.reset();
-  seal_all_ = true;
   return std::exchange(unflushed_, 0);
 }
 
@@ -234,7 +137,7 @@ std::vector<HistoryPoint> SampleHistory::unpack(const ContainerRow& container,
 Status SampleHistory::read_tier(Tier tier, const ContainerRow& container, WallTime from,
                                 WallTime until, OldestPoints& points) {
   Statement& read = of(tier).read;
-  read.begin(container.row, ns_of(until), ns_of(from));
+  read.begin(container.row, ns_of(until), ns_of(from), INT64_MAX);
   for (;;) {
     const Result<bool> row = read.next();
     if (!row) return std::unexpected(row.error());
@@ -246,36 +149,16 @@ Status SampleHistory::read_tier(Tier tier, const ContainerRow& container, WallTi
   return {};
 }
 
-void SampleHistory::read_payload(const ContainerRow& container, std::int64_t first_ns,
-                                 std::string_view payload, OldestPoints& points) {
-  if (payload.empty() || !points.takes(first_ns)) return;
-  if (Result<std::vector<HistoryPoint>> block = read_block(payload, container.id))
-    points.add(*std::move(block));
-  else
-    damaged_.emplace(container.row, first_ns);
-}
-
 Result<std::vector<HistoryPoint>> SampleHistory::read(const ContainerRow& container, WallTime from,
                                                       WallTime until, int limit) {
   OldestPoints points(from, until, limit);
   for (const Tier tier : {Tier::coarse, Tier::medium, Tier::raw})
     if (Status done = read_tier(tier, container, from, until, points); !done)
       return std::unexpected(done.error());
-  Result<RecentBlock> recent = read_recent(container.row);
-  if (!recent) return std::unexpected(recent.error());
-  std::vector<const BlockWriter*> unstored;
-  if (const auto found = open_.find(container.row); found != open_.end()) {
-    for (const BlockWriter& block : found->second.full) unstored.push_back(&block);
-    unstored.push_back(&found->second.open);
-  }
-  // Only the first can continue the block in table recent.
-  if (!unstored.empty() && unstored.front()->drained()) {
-    if (recent->whole) recent->payload += unstored.front()->payload();
-    unstored.erase(unstored.begin());
-  }
-  read_payload(container, recent->first_ns, recent->payload, points);
-  for (const BlockWriter* block : unstored)
-    read_payload(container, block->first_ns(), block->payload(), points);
+  if (const auto found = unflushed_blocks_.find(container.row); found != unflushed_blocks_.end())
+    for (const BlockWriter& block : found->second)
+      if (points.takes(block.first_ns()))
+        points.add(read_block(block.payload(), container.id).value());
   return points.drain();
 }
 
@@ -297,27 +180,24 @@ Result<std::int64_t> SampleHistory::drop_oldest(Tier tier, std::int64_t count) {
 
 // Blocks whose times are ahead of the clock stay, with all later blocks, until the clock has passed
 // them or the file is near its cap.
-Result<std::int64_t> SampleHistory::retire(Tier tier, const Retention& retention, WallTime now) {
-  const std::array ages = {retention.raw_for, retention.medium_for, retention.coarse_for};
-  const std::array steps = {retention.medium_step, retention.coarse_step, std::chrono::seconds(0)};
+Result<std::int64_t> SampleHistory::retire(Tier tier, const TierAges& ages, WallTime now) {
   const auto place = static_cast<std::size_t>(tier);
-  const WallTime aged = now - ages[place], worth = aged - steps[place] * kBlockPoints;
+  const WallTime aged = now - ages[place], worth = aged - kStep[place] * kBlockPoints;
   Statement& list = of(tier).list;
   list.begin(kThinnedBlocks);
   std::int64_t count = 0;
   for (;; ++count) {
     const Result<bool> row = list.next();
     if (!row) return std::unexpected(row.error());
-    if (!*row) break;
-    if (list.integer(2) > ns_of(aged) || (count == 0 && list.integer(1) > ns_of(worth))) break;
+    if (!*row || list.integer(1) > ns_of(aged)) break;
+    if (count == 0 && list.integer(0) > ns_of(worth)) break;
   }
   list.stop();
   if (count == 0) return 0;
-  return tier == Tier::coarse ? drop_oldest(tier, count) : thin(tier, retention, count);
+  return tier == Tier::coarse ? drop_oldest(tier, count) : thin(tier, count);
 }
 
-Result<std::int64_t> SampleHistory::thin(Tier tier, const Retention& retention,
-                                         std::int64_t count) {
+Result<std::int64_t> SampleHistory::thin(Tier tier, std::int64_t count) {
   CHECK_INVARIANT(tier != Tier::coarse);
   const Result<RowSpan> span = span_of(tier);
   if (!span) return std::unexpected(span.error());
@@ -325,39 +205,17 @@ Result<std::int64_t> SampleHistory::thin(Tier tier, const Retention& retention,
   std::vector<std::int64_t> containers;
   Statement& list = of(tier).containers;
   list.begin(last);
-  for (;;) {
-    const Result<bool> row = list.next();
-    if (!row) return std::unexpected(row.error());
-    if (!*row) break;
-    containers.push_back(list.integer(0));
-  }
-  const auto step = tier == Tier::raw ? retention.medium_step : retention.coarse_step;
+  const Status listed = list.each([&] { containers.push_back(list.integer(0)); });
+  if (!listed) return std::unexpected(listed.error());
   for (const std::int64_t container : containers)
-    if (Status done = thin_container(tier, container, last, step); !done)
+    if (Status done = thin_container(tier, container, last); !done)
       return std::unexpected(done.error());
   return drop_oldest(tier, count);
 }
 
-Result<std::optional<HistoryPoint>> SampleHistory::last_point(Tier tier, std::int64_t container) {
-  Statement& last = of(tier).last;
-  last.begin(container);
-  const Result<bool> row = last.next();
-  if (!row) return std::unexpected(row.error());
-  std::optional<HistoryPoint> point;
-  if (*row)
-    if (const auto points = unpack({container, record_id(container)}, last); !points.empty())
-      point = points.back();
-  last.stop();
-  return point;
-}
-
-// CPU use is counted from the last point of the next tier, which precedes the first point here.
-Status SampleHistory::thin_container(Tier tier, std::int64_t container, std::int64_t last_block,
-                                     std::chrono::seconds step) {
+Status SampleHistory::thin_container(Tier tier, std::int64_t container, std::int64_t last_block) {
   const Tier next = tier == Tier::raw ? Tier::medium : Tier::coarse;
-  const Result<std::optional<HistoryPoint>> before = last_point(next, container);
-  if (!before) return std::unexpected(before.error());
-  Thinner thinner(step, *before);
+  Thinner thinner(kStep[static_cast<std::size_t>(tier)]);
   BlockWriter block;
   const auto put = [&](const std::optional<HistoryPoint>& point) -> Status {
     if (!point) return {};
@@ -368,14 +226,14 @@ Status SampleHistory::thin_container(Tier tier, std::int64_t container, std::int
     block.add(*point);
     return {};
   };
-  Statement& read = of(tier).read_prefix;
-  read.begin(container, last_block);
+  Statement& read = of(tier).read;
+  read.begin(container, INT64_MAX, INT64_MIN, last_block);
   for (;;) {
     const Result<bool> row = read.next();
     if (!row) return std::unexpected(row.error());
     if (!*row) break;
-    for (HistoryPoint& point : unpack({container, record_id(container)}, read))
-      if (Status done = put(thinner.add(std::move(point))); !done) return done;
+    for (const HistoryPoint& point : unpack({container, record_id(container)}, read))
+      if (Status done = put(thinner.add(point)); !done) return done;
   }
   if (Status done = put(thinner.finish()); !done) return done;
   return block.count() == 0 ? Status{} : write_block(next, container, block);

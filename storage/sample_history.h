@@ -1,20 +1,18 @@
-// The samples of all containers: open blocks in memory, stored blocks in three tiers.
+// The samples of all containers: new blocks in memory, stored blocks in three tiers.
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "storage/block.h"
-#include "storage/retention.h"
 #include "storage/sqlite.h"
+#include "storage/store.h"
 
 namespace cgphase {
 
@@ -32,19 +30,13 @@ struct ContainerRow {
 // The id of samples whose container is known by its row only.
 constexpr CgroupId record_id(std::int64_t row) { return {0, static_cast<std::uint64_t>(row)}; }
 
-// The checksum covers the columns next to the payload too: a block of the wrong container is as bad
-// as a damaged one.
-std::int64_t block_checksum(std::int64_t container, std::int64_t first_ns, std::int64_t last_ns,
-                            std::int64_t count, std::string_view payload);
-
 // Three tables of blocks. Each has older and fewer points than the one before.
 enum class Tier { raw, medium, coarse };
 inline constexpr std::size_t kTiers = 3;
+inline constexpr std::array<const char*, kTiers> kTierTables = {"block", "medium", "coarse"};
 
 class OldestPoints;
 
-// A flush writes new points of open blocks to table recent, one row per container. A block that is
-// full, or that got no point since the last flush, moves from there to table block.
 class SampleHistory {
  public:
   static Result<SampleHistory> prepare(Connection& connection);
@@ -53,12 +45,11 @@ class SampleHistory {
   void add(std::int64_t container, const HistoryPoint& point);
   // The oldest point in memory is kFlushInterval older than `now`, or memory has too many points.
   bool flush_due(WallTime now) const;
-  bool has_open_block(std::int64_t container) const { return open_.contains(container); }
-  // Within the caller's transaction. Call flushed() after its COMMIT.
+  // Writes all points in memory, within the caller's transaction. Call forget_unflushed() after its
+  // COMMIT.
   Status flush();
-  void flushed();
-  // Drops all points that are in memory only; returns their number.
-  std::uint64_t drop_unflushed();
+  // Returns the number of points that were in memory only.
+  std::uint64_t forget_unflushed();
   std::uint64_t unflushed() const { return unflushed_; }
 
   // Oldest first, from <= time <= until.
@@ -70,53 +61,31 @@ class SampleHistory {
   Result<std::int64_t> drop_oldest(Tier tier, std::int64_t count);
   // Moves blocks older than the maximum age of `tier` to the next tier, as one point per step. The
   // last tier deletes them. It waits until they fill a block. Returns the number of removed blocks.
-  Result<std::int64_t> retire(Tier tier, const Retention& retention, WallTime now);
+  Result<std::int64_t> retire(Tier tier, const TierAges& ages, WallTime now);
   // Moves the oldest `count` blocks, whatever their age. Precondition: not the last tier.
-  Result<std::int64_t> thin(Tier tier, const Retention& retention, std::int64_t count);
+  Result<std::int64_t> thin(Tier tier, std::int64_t count);
 
   std::uint64_t damaged_blocks() const { return damaged_.size(); }
 
  private:
-  struct OpenBlocks {
-    std::vector<BlockWriter> full;  // since the last flush
-    BlockWriter open;
-  };
-  // The rows of a container in table recent, joined.
-  struct RecentBlock {
-    std::int64_t first_ns = 0, last_ns = 0, count = 0;
-    std::string payload;
-    bool whole = true;  // false: a row is damaged, and this ends before it
-  };
-  Result<RecentBlock> read_recent(std::int64_t container);
-  // Moves the block of a container from table recent to table block. `more` continues it.
-  Status seal(std::int64_t container, const BlockWriter* more);
-  Status seal_all();
-  Status write_block(Tier tier, std::int64_t container, const BlockWriter& block);
-
   // The statements of one tier's table.
   struct Blocks {
-    Statement add, read, span, drop, list, containers, read_prefix, last;
+    Statement add, read, span, drop, list, containers;
   };
-  Status prepare_blocks(Connection& connection);
   Blocks& of(Tier tier) { return blocks_[static_cast<std::size_t>(tier)]; }
   // Blocks are deleted from the front only, so row numbers have no gaps.
   Result<RowSpan> span_of(Tier tier) { return read_row_span(of(tier).span); }
-  Status thin_container(Tier tier, std::int64_t container, std::int64_t last_block,
-                        std::chrono::seconds step);
-  Result<std::optional<HistoryPoint>> last_point(Tier tier, std::int64_t container);
+  Status write_block(Tier tier, std::int64_t container, const BlockWriter& block);
+  Status thin_container(Tier tier, std::int64_t container, std::int64_t last_block);
   // The points of a row (first_ns, last_ns, point_count, crc32c, payload); empty if it is damaged.
   std::vector<HistoryPoint> unpack(const ContainerRow& container, const Statement& row);
   Status read_tier(Tier tier, const ContainerRow& container, WallTime from, WallTime until,
                    OldestPoints& points);
-  void read_payload(const ContainerRow& container, std::int64_t first_ns, std::string_view payload,
-                    OldestPoints& points);
 
   std::array<Blocks, kTiers> blocks_;
-  Statement add_recent_, read_recent_, drop_recent_, recent_containers_;
-  std::map<std::int64_t, OpenBlocks> open_;
+  std::map<std::int64_t, std::vector<BlockWriter>> unflushed_blocks_;  // by container
   std::optional<WallTime> oldest_unflushed_;
   std::uint64_t unflushed_ = 0;
-  bool seal_all_ = true;  // table recent has blocks that no writer continues
   // By container and first time, so that a block is counted once.
   std::set<std::pair<std::int64_t, std::int64_t>> damaged_;
 };

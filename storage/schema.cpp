@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "storage/journal.h"
+#include "storage/sample_history.h"
 
 namespace cgphase {
 namespace {
@@ -31,9 +32,7 @@ constexpr const char* kBlockColumnsSql = R"sql(
 
 std::string schema_sql() {
   std::string sql = kTables;
-  sql += std::string("CREATE TABLE recent (part INTEGER PRIMARY KEY,") + kBlockColumnsSql +
-         "CREATE INDEX recent_container ON recent (container, part);";
-  for (const std::string table : {"block", "medium", "coarse"})
+  for (const std::string table : kTierTables)
     sql += "CREATE TABLE " + table + " (block INTEGER PRIMARY KEY," + kBlockColumnsSql +
            "CREATE INDEX " + table + "_time ON " + table + " (container, first_ns, last_ns);";
   sql += journal_tables_sql();

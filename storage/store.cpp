@@ -169,8 +169,6 @@ Status Store::Impl::open() {
     return failure(ErrorKind::invalid, "history: a cap of " + std::to_string(options_.cap.value) +
                                            " bytes is below the minimum of " +
                                            std::to_string(kMinimumCap.value));
-  if (const std::string wrong = wrong_retention(options_.retention); !wrong.empty())
-    return failure(ErrorKind::invalid, "history: " + wrong);
   ::unlink((options_.path + ".reserve").c_str());  // of an earlier version
   const Status opened = open_or_replace();
   if (!opened && open_fault_.busy() && options_.wait_for_lock_since) {

@@ -2,6 +2,7 @@
 // (docs/internals/storage.md). Owned by one thread.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -17,7 +18,6 @@
 #include "policy/decision.h"
 #include "storage/history_point.h"
 #include "storage/journal_event.h"
-#include "storage/retention.h"
 #include "storage/stored_record.h"
 #include "storage/table_page.h"
 
@@ -33,6 +33,11 @@ inline constexpr const char* kSafetyMemoryName = "#oom";
 // The version of the linked library: "SQLite 3.40.1".
 std::string sqlite_release();
 
+// Maximum ages of raw, medium and coarse samples (docs/internals/storage.md, "Tiers").
+using TierAges = std::array<std::chrono::seconds, 3>;
+inline constexpr TierAges kTierAges = {std::chrono::days(1), std::chrono::days(7),
+                                       std::chrono::days(30)};
+
 // Decisions, outcomes, containers and learned statistics are in the file when a call returns.
 // Samples stay in memory for up to kFlushInterval, or until flush(); reading includes them. Samples
 // that cannot be written are dropped and counted. Near the cap the oldest samples are thinned, then
@@ -40,13 +45,13 @@ std::string sqlite_release();
 // open it again; until that succeeds calls return io.
 class Store {
  public:
-  static constexpr std::chrono::seconds kFlushInterval{10};
+  static constexpr std::chrono::seconds kFlushInterval{60};
 
   struct Options {
     std::string path;  // ":memory:" in tests
     std::string boot_id;
     Bytes cap{256 * kMiB};  // of the file and its -wal; applied at every open
-    Retention retention = {};
+    TierAges tier_ages = kTierAges;
     Bytes min_free{0};  // samples are dropped while the disk has less free space
     // If another process has locked the file, open() returns a detached store, and each call tries
     // to open the file. Decisions that earlier runs left open get an end with this time.
@@ -55,7 +60,7 @@ class Store {
   // A corrupt file is renamed to PATH.corrupt-N, one of an older schema to PATH.old-N; a new file
   // begins, and quarantined() returns that name. Errors: denied, io, not_found (no such directory),
   // unsupported (a newer schema), invalid (another process has it open and wait_for_lock_since is
-  // absent, another program's database, a cap below 512 KiB, wrong tiers).
+  // absent, another program's database, a cap below 512 KiB).
   static Result<Store> open(const Options& options);
   // The file of a stopped daemon, for reading. Meanwhile no daemon can open it. Neither the file
   // nor its -wal is changed. Errors: not_found, denied, io, invalid (a daemon has it open, damaged,

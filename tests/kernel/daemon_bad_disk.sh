@@ -75,7 +75,7 @@ decided_by() {  # CONTAINER TIME
 }
 
 flushed() {
-  [ "$(cli history test-idle --until $((EPOCHSECONDS - 12)) -n 5 -o csv | grep -c '^[0-9]')" -ge 2 ]
+  [ "$(cli history test-idle --until $((EPOCHSECONDS - 62)) -n 5 -o csv | grep -c '^[0-9]')" -ge 2 ]
 }
 
 # Each sample of that time is in the history or counted as dropped. The interval is one second; half
@@ -101,7 +101,7 @@ full() {
   until_true 60000 well || fail "the daemon is degraded at the start: $(cli status)"
   until_true 60000 all_lowered || fail "not all containers are lowered: $(cli list -o wide)"
   # What was not flushed yet may be dropped with the rest.
-  until_true 60000 flushed || fail 'no sample is older than a flush interval'
+  until_true 120000 flushed || fail 'no sample is older than a flush interval'
   fill
   since=$EPOCHSECONDS
   reported full 'less than 8.0 MiB\|SQLITE_FULL'

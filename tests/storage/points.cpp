@@ -121,10 +121,11 @@ Sample full_sample(CgroupId id, std::uint64_t seed) {
 Sample random_sample(CgroupId id, std::mt19937_64& random) {
   Sample sample;
   sample.id = id;
-  // Numbers of all lengths, the largest and zero among them.
+  // Numbers of all lengths, the largest that a block can keep and zero among them.
+  constexpr std::uint64_t kHighest = UINT64_MAX - 2;
   auto next = [&random]() -> std::uint64_t {
     const auto shift = random() % 65;
-    return shift == 64 ? 0 : UINT64_MAX >> shift;
+    return shift == 64 ? 0 : kHighest >> shift;
   };
   Setter<decltype(next)> setter{next};
   set_all(sample, [&](auto& field) {

@@ -5,7 +5,6 @@
 #include <set>
 #include <vector>
 
-#include "storage/schema.h"
 #include "storage/store.h"
 #include "tests/storage/points.h"
 
@@ -15,8 +14,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr Retention kShort{.raw_for = 1h, .medium_step = 15s, .medium_for = 4h,
-                           .coarse_step = 60s, .coarse_for = 8h};
+constexpr TierAges kShort{1h, 4h, 8h};
 constexpr std::uint64_t kRunSeconds = 12 * 3600;
 constexpr std::uint64_t kSpike = kRunSeconds - 6 * 3600 + 7;  // six hours before the end
 
@@ -28,7 +26,8 @@ HistoryPoint point_of(std::uint64_t second) {
 }
 
 Store open_tiers(const std::string& path) {
-  Result<Store> store = Store::open({path, "boot-1", Bytes{64 * kMiB}, kShort});
+  Result<Store> store = Store::open({.path = path, .boot_id = "boot-1", .cap = Bytes{64 * kMiB},
+                                      .tier_ages = kShort});
   REQUIRE_MESSAGE(store.has_value(), (store ? "" : store.error().text));
   return std::move(*store);
 }
@@ -170,21 +169,4 @@ TEST_CASE("a clock that is far behind takes nothing away") {
   const auto points = store.history(kOne, at_second(0), at_second(2e8), 1 << 20);
   REQUIRE(points.has_value());
   CHECK(points->size() == kRunSeconds + 120);
-}
-
-TEST_CASE("wrong tiers are refused") {
-  const auto kind_of = [](const Retention& retention) {
-    const auto store = Store::open({":memory:", "b", Bytes{kMinimumCap}, retention});
-    return store ? std::nullopt : std::optional(store.error().kind);
-  };
-  CHECK_FALSE(kind_of(kShort));
-  Retention wrong = kShort;
-  wrong.coarse_step = 50s;
-  CHECK(kind_of(wrong) == ErrorKind::invalid);
-  wrong = kShort;
-  wrong.medium_for = 59min;
-  CHECK(kind_of(wrong) == ErrorKind::invalid);
-  wrong = kShort;
-  wrong.coarse_for = 3h;
-  CHECK(kind_of(wrong) == ErrorKind::invalid);
 }

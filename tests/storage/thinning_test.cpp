@@ -27,19 +27,12 @@ HistoryPoint point_at(std::uint64_t second, std::uint64_t usage_usec, std::uint6
 
 std::vector<HistoryPoint> thinned(std::chrono::seconds step,
                                   const std::vector<HistoryPoint>& points) {
-  Thinner thinner(step, {});
+  Thinner thinner(step);
   std::vector<HistoryPoint> out;
   for (const HistoryPoint& point : points)
     if (auto whole = thinner.add(point)) out.push_back(*whole);
   if (auto last = thinner.finish()) out.push_back(*last);
   return out;
-}
-
-// As AI4DL counts it (traces/trace_writer.cpp).
-std::optional<std::uint64_t> working_set_of(const Sample& sample) {
-  if (!sample.memory_current) return std::nullopt;
-  const std::uint64_t idle = sample.memory.inactive_file_bytes.value_or(0);
-  return sample.memory_current->value - std::min(idle, sample.memory_current->value);
 }
 
 constexpr std::uint64_t kMinute = 40;  // at_second() of it is a whole minute since 1970
@@ -96,7 +89,7 @@ TEST_CASE("a counter that starts anew is no peak") {
   CHECK(out[0].peak_cpu_cores == doctest::Approx(0.5));
 }
 
-TEST_CASE("what is absent in the last reading is that of one before, but for limits") {
+TEST_CASE("limits and phase are the last ones, also if absent") {
   HistoryPoint first = point_at(kMinute, 1, 5), last = point_at(kMinute + 1, 2, 3);
   first.sample.pids_current = 9;
   first.sample.limits.memory_max = MemoryLimit{Bytes{4096}};
@@ -128,26 +121,9 @@ TEST_CASE("page cache that comes and goes within a span is no need of it") {
       thinned(std::chrono::seconds(60), thinned(std::chrono::seconds(15), points));
   REQUIRE(coarse.size() == 1);
   CHECK(memory_need(coarse[0].sample) == Bytes{4 * kMiB});  // one of them in no line
-  CHECK(working_set_of(coarse[0].sample) == 5 * kMiB);
-  CHECK(coarse[0].sample.memory_current == Bytes{5 * kMiB + 19 * kGiB});
 }
 
-TEST_CASE("without memory.current the lowest of what is only ever subtracted stays, if read") {
-  HistoryPoint first = point_at(kMinute, 1, 100), last = point_at(kMinute + 1, 2, 100);
-  first.sample.memory_current = last.sample.memory_current = {};
-  first.sample.memory.inactive_file_bytes = 10;
-  last.sample.memory.inactive_file_bytes = 90;
-  first.sample.memory.active_file_bytes = 80;
-  last.sample.memory.active_file_bytes = 20;
-  first.sample.memory.slab_reclaimable_bytes = 5;
-  const auto out = thinned(std::chrono::seconds(15), {first, last});
-  REQUIRE(out.size() == 1);
-  CHECK(out[0].sample.memory.inactive_file_bytes == 10);
-  CHECK(out[0].sample.memory.active_file_bytes == 20);
-  CHECK_FALSE(out[0].sample.memory.slab_reclaimable_bytes);
-}
-
-TEST_CASE("neither working set nor need of a thinned point is below the highest of its span") {
+TEST_CASE("the need of a thinned point is the highest of its span") {
   std::mt19937_64 random(11);
   std::vector<HistoryPoint> points;
   for (std::uint64_t second = 0; second < 1500; ++second) {
@@ -170,28 +146,7 @@ TEST_CASE("neither working set nor need of a thinned point is below the highest 
     REQUIRE(out->size() == points.size() / span);
     for (std::size_t i = 0; i < points.size(); ++i) {
       const Sample &sample = points[i].sample, &thin = (*out)[i / span].sample;
-      CHECK(working_set_of(thin) >= working_set_of(sample));
       CHECK(memory_need(thin) >= memory_need(sample));
     }
-  }
-}
-
-TEST_CASE("random points can be thinned, and none has a gauge above its span's") {
-  std::mt19937_64 random(7);
-  std::vector<HistoryPoint> points;
-  for (std::uint64_t second = 0; second < 600; ++second) {
-    HistoryPoint& point = points.emplace_back();
-    point.time = at_second(static_cast<double>(kMinute + second));
-    point.sample = random_sample(kOne, random);
-    point.phase = random_phase(random);
-  }
-  const auto out = thinned(std::chrono::seconds(15), points);
-  REQUIRE(out.size() == 40);
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    std::optional<Bytes> peak;
-    for (std::size_t k = 0; k < 15; ++k)
-      peak = std::max(peak, points[i * 15 + k].sample.memory_current);
-    CHECK(out[i].sample.memory_current == peak);
-    CHECK(same(out[i].phase, points[i * 15 + 14].phase));
   }
 }
