@@ -26,11 +26,6 @@ std::uint64_t file_bytes(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
 }
 
-std::uint64_t free_disk_bytes(const std::string& path) {
-  struct statvfs disk {};
-  return ::statvfs(path.c_str(), &disk) == 0 ? std::uint64_t{disk.f_bavail} * disk.f_frsize : 0;
-}
-
 std::string disk_problem(const std::string& path, Bytes min_free) {
   struct statvfs disk {};
   if (path == ":memory:" || ::statvfs(path.c_str(), &disk) != 0) return {};

@@ -15,8 +15,6 @@ inline constexpr int kMaxSetAside = 100;  // of each reason
 bool file_exists(const std::string& path);
 // 0 if there is no file.
 std::uint64_t file_bytes(const std::string& path);
-// Free space for unprivileged users; 0 if it cannot be read.
-std::uint64_t free_disk_bytes(const std::string& path);
 // Why samples must not be written to the file system of `path`: it is read-only or has less than
 // `min_free`. Empty otherwise.
 std::string disk_problem(const std::string& path, Bytes min_free);

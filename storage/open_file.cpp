@@ -64,10 +64,9 @@ Status OpenFile::write(const std::function<Status()>& work) {
 
 // SQLITE_FULL has two causes. If the disk is full, deleting history does not help.
 bool OpenFile::at_cap() {
-  if (options_.path == ":memory:") return true;
   const Result<std::int64_t> pages = connection.integer("PRAGMA page_count");
-  return free_disk_bytes(options_.path) > static_cast<std::uint64_t>(budget_.wal_bytes) && pages &&
-         *pages > budget_.file_pages / 2;
+  const Bytes needed{static_cast<std::uint64_t>(budget_.wal_bytes)};
+  return pages && *pages > budget_.file_pages / 2 && disk_problem(options_.path, needed).empty();
 }
 
 // Samples before the journal. Returns the number of deleted blocks or rows.
@@ -185,20 +184,17 @@ Status OpenFile::flush() {
   return sweep();
 }
 
-void OpenFile::check_disk() {
-  const std::string problem = disk_problem(options_.path, options_.min_free);
-  if (!problem.empty()) degraded_ = "samples are dropped: " + problem;
-}
-
 void OpenFile::drop_samples() {
   dropped_samples_ += history.forget_unflushed();
   rows_.clear();
 }
 
-// Samples without space are dropped, so that the journal and newer samples go on.
-Status OpenFile::flush_or_drop() {
+// Samples without space are dropped, so that the journal and newer samples go on. The disk is
+// checked each time, because a read-only one lets some writes pass for a while.
+Status OpenFile::flush_if_due() {
   std::string problem = disk_problem(options_.path, options_.min_free);
   if (problem.empty()) {
+    if (!degraded_ && !history.flush_due(newest_)) return {};
     degraded_.reset();
     const Status flushed = flush();
     if (flushed || !connection.fault().full()) return flushed;
@@ -243,10 +239,8 @@ Status OpenFile::append(const std::vector<HistoryPoint>& points,
                            std::optional<WallTime> time) {
   for (const HistoryPoint& point : points) advance_clock(point.time);
   if (time) advance_clock(*time);
-  const bool is_tick = time || !points.empty();
-  if (is_tick && (history.flush_due(newest_) || degraded_ ||
-                  !disk_problem(options_.path, options_.min_free).empty()))
-    if (Status flushed = flush_or_drop(); !flushed) return flushed;
+  if (time || !points.empty())
+    if (Status flushed = flush_if_due(); !flushed) return flushed;
   std::vector<const HistoryPoint*> unknown;
   for (const HistoryPoint& point : points)
     if (!rows_.contains(point.sample.id)) unknown.push_back(&point);
@@ -261,10 +255,7 @@ Status OpenFile::append(const std::vector<HistoryPoint>& points,
       }
       return write_journal(decisions, outcomes);
     });
-    if (!written) {
-      check_disk();  // or status says ok until the next flush
-      return written;
-    }
+    if (!written) return written;
     rows_.merge(found);
   }
   for (const HistoryPoint& point : points) history.add(rows_.at(point.sample.id), point);

@@ -38,9 +38,6 @@ class OpenFile {
   void drop_samples();
 
   std::uint64_t damaged_count() const { return history.damaged_blocks() + journal.damaged_rows(); }
-  // Sets degraded() if the disk is short or read-only. A read-only disk lets the file be opened,
-  // and for a while lets some writes pass.
-  void check_disk();
   std::uint64_t dropped_samples() const { return dropped_samples_; }
   const std::optional<std::string>& degraded() const { return degraded_; }
   int failures = 0;  // I/O errors since the last write without an error; counted by the Store
@@ -56,7 +53,7 @@ class OpenFile {
   void advance_clock(WallTime now);
   Status retire();
   Status sweep();
-  Status flush_or_drop();
+  Status flush_if_due();
   Result<std::int64_t> row_of(CgroupId id, WallTime time);
   Status write_journal(const std::vector<JournalDecision>& decisions,
                        const std::vector<JournalOutcome>& outcomes);

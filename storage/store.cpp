@@ -76,7 +76,6 @@ Status Store::Impl::open_file() {
   if (opened) opened = take_over(*connection);
   detached_ = detached_ && !opened;
   if (opened) {
-    file_->check_disk();
     carry_learned();
     return {};
   }
