@@ -176,7 +176,7 @@ Status OpenFile::flush() {
     return history.flush();
   });
   if (!flushed) return flushed;
-  history.forget_unflushed();
+  history.flushed();
   rows_.clear();
   if (Status retired = retire(); !retired) return retired;
   if (Status made = make_room(); !made) return made;

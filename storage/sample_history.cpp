@@ -76,8 +76,9 @@ Result<SampleHistory> SampleHistory::prepare(Connection& connection) {
     Blocks& blocks = history.blocks_[tier];
     const Status prepared = connection.prepare_all(
         {{&blocks.add,
-          "INSERT INTO " + table + " (container," + columns + ") VALUES (?,?,?,?,?,?)"},
-         {&blocks.read, "SELECT " + columns + " FROM " + table +
+          "INSERT INTO " + table + " (container," + columns +
+              ") VALUES (?,?,?,?,?,?) RETURNING block"},
+         {&blocks.read, "SELECT " + columns + ",block FROM " + table +
                             " WHERE container = ? AND first_ns <= ? AND last_ns >= ?"
                             " AND block <= ? ORDER BY first_ns, block"},
          {&blocks.span, row_span_sql(table)},
@@ -87,13 +88,18 @@ Result<SampleHistory> SampleHistory::prepare(Connection& connection) {
          {&blocks.containers, "SELECT DISTINCT container FROM " + table + " WHERE block <= ?"}});
     if (!prepared) return std::unexpected(prepared.error());
   }
+  const Status prepared = connection.prepare_all(
+      {{&history.replace_,
+        "UPDATE block SET container = ?, first_ns = ?, last_ns = ?, point_count = ?, crc32c = ?,"
+        " payload = ? WHERE block = ? RETURNING block"}});
+  if (!prepared) return std::unexpected(prepared.error());
   return history;
 }
 
 void SampleHistory::add(std::int64_t container, const HistoryPoint& point) {
-  std::vector<BlockWriter>& blocks = unflushed_blocks_[container];
-  if (blocks.empty() || !blocks.back().accepts(point.time)) blocks.emplace_back();
-  blocks.back().add(point);
+  std::vector<OpenBlock>& blocks = open_[container];
+  if (blocks.empty() || !blocks.back().points.accepts(point.time)) blocks.emplace_back();
+  blocks.back().points.add(point);
   ++unflushed_;
   if (!oldest_unflushed_) oldest_unflushed_ = point.time;
 }
@@ -103,22 +109,57 @@ bool SampleHistory::flush_due(WallTime now) const {
          (oldest_unflushed_ && far_apart(*oldest_unflushed_, now));
 }
 
-Status SampleHistory::write_block(Tier tier, std::int64_t container, const BlockWriter& block) {
-  return of(tier).add.run(
+// Returns the number of the row.
+Result<std::int64_t> SampleHistory::write_block(Tier tier, std::int64_t container,
+                                                const BlockWriter& block) {
+  const auto row = of(tier).add.first_integer(
       container, block.first_ns(), block.last_ns(), block.count(),
       block_checksum(container, block.first_ns(), block.last_ns(), block.count(), block.payload()),
       Blob{block.payload()});
+  if (!row) return std::unexpected(row.error());
+  return row->value_or(0);
+}
+
+// A row that was removed to make room is written anew.
+Result<std::int64_t> SampleHistory::replace_block(std::int64_t row, std::int64_t container,
+                                                  const BlockWriter& block) {
+  const auto replaced = replace_.first_integer(
+      container, block.first_ns(), block.last_ns(), block.count(),
+      block_checksum(container, block.first_ns(), block.last_ns(), block.count(), block.payload()),
+      Blob{block.payload()}, row);
+  if (!replaced) return std::unexpected(replaced.error());
+  return *replaced ? row : write_block(Tier::raw, container, block);
 }
 
 Status SampleHistory::flush() {
-  for (const auto& [container, blocks] : unflushed_blocks_)
-    for (const BlockWriter& block : blocks)
-      if (Status written = write_block(Tier::raw, container, block); !written) return written;
+  for (auto& [container, blocks] : open_)
+    for (OpenBlock& block : blocks) {
+      if (block.points.count() == block.stored) continue;
+      const auto row = block.row ? replace_block(*block.row, container, block.points)
+                                 : write_block(Tier::raw, container, block.points);
+      if (!row) return std::unexpected(row.error());
+      block.row_after_commit = *row;
+    }
   return {};
 }
 
+// Only the last block of a container grows. A container without new points has probably ended.
+void SampleHistory::flushed() {
+  for (auto& [container, blocks] : open_) {
+    blocks.erase(blocks.begin(), blocks.end() - 1);
+    OpenBlock& last = blocks.back();
+    const bool grows = last.points.count() > last.stored && last.points.count() < kBlockPoints;
+    last.stored = last.points.count();
+    last.row = last.row_after_commit;
+    if (!grows) blocks.clear();
+  }
+  std::erase_if(open_, [](const auto& entry) { return entry.second.empty(); });
+  oldest_unflushed_.reset();
+  unflushed_ = 0;
+}
+
 std::uint64_t SampleHistory::forget_unflushed() {
-  unflushed_blocks_.clear();
+  open_.clear();
   oldest_unflushed_.reset();
   return std::exchange(unflushed_, 0);
 }
@@ -136,6 +177,11 @@ std::vector<HistoryPoint> SampleHistory::unpack(const ContainerRow& container,
 
 Status SampleHistory::read_tier(Tier tier, const ContainerRow& container, WallTime from,
                                 WallTime until, OldestPoints& points) {
+  const auto open = open_.find(container.row);
+  const auto in_memory = [&](std::int64_t row) {
+    return tier == Tier::raw && open != open_.end() &&
+           std::ranges::any_of(open->second, [&](const OpenBlock& one) { return one.row == row; });
+  };
   Statement& read = of(tier).read;
   read.begin(container.row, ns_of(until), ns_of(from), INT64_MAX);
   for (;;) {
@@ -143,7 +189,7 @@ Status SampleHistory::read_tier(Tier tier, const ContainerRow& container, WallTi
     if (!row) return std::unexpected(row.error());
     if (!*row) return {};
     if (!points.takes(read.integer(0))) break;
-    points.add(unpack(container, read));
+    if (!in_memory(read.integer(5))) points.add(unpack(container, read));
   }
   read.stop();
   return {};
@@ -155,10 +201,10 @@ Result<std::vector<HistoryPoint>> SampleHistory::read(const ContainerRow& contai
   for (const Tier tier : {Tier::coarse, Tier::medium, Tier::raw})
     if (Status done = read_tier(tier, container, from, until, points); !done)
       return std::unexpected(done.error());
-  if (const auto found = unflushed_blocks_.find(container.row); found != unflushed_blocks_.end())
-    for (const BlockWriter& block : found->second)
-      if (points.takes(block.first_ns()))
-        points.add(read_block(block.payload(), container.id).value());
+  if (const auto found = open_.find(container.row); found != open_.end())
+    for (const OpenBlock& block : found->second)
+      if (points.takes(block.points.first_ns()))
+        points.add(read_block(block.points.payload(), container.id).value());
   return points.drain();
 }
 
@@ -220,7 +266,8 @@ Status SampleHistory::thin_container(Tier tier, std::int64_t container, std::int
   const auto put = [&](const std::optional<HistoryPoint>& point) -> Status {
     if (!point) return {};
     if (!block.accepts(point->time)) {
-      if (Status written = write_block(next, container, block); !written) return written;
+      if (auto written = write_block(next, container, block); !written)
+        return std::unexpected(written.error());
       block = {};
     }
     block.add(*point);
@@ -236,7 +283,10 @@ Status SampleHistory::thin_container(Tier tier, std::int64_t container, std::int
       if (Status done = put(thinner.add(point)); !done) return done;
   }
   if (Status done = put(thinner.finish()); !done) return done;
-  return block.count() == 0 ? Status{} : write_block(next, container, block);
+  if (block.count() == 0) return {};
+  if (auto written = write_block(next, container, block); !written)
+    return std::unexpected(written.error());
+  return {};
 }
 
 }  // namespace cgphase

@@ -45,10 +45,11 @@ class SampleHistory {
   void add(std::int64_t container, const HistoryPoint& point);
   // The oldest point in memory is kFlushInterval older than `now`, or memory has too many points.
   bool flush_due(WallTime now) const;
-  // Writes all points in memory, within the caller's transaction. Call forget_unflushed() after its
-  // COMMIT.
+  // Writes all new points, within the caller's transaction. A block that is not full stays in
+  // memory, and the next flush replaces its row. Call flushed() after the COMMIT.
   Status flush();
-  // Returns the number of points that were in memory only.
+  void flushed();
+  // Drops all blocks in memory. Returns the number of points that were in memory only.
   std::uint64_t forget_unflushed();
   std::uint64_t unflushed() const { return unflushed_; }
 
@@ -75,7 +76,9 @@ class SampleHistory {
   Blocks& of(Tier tier) { return blocks_[static_cast<std::size_t>(tier)]; }
   // Blocks are deleted from the front only, so row numbers have no gaps.
   Result<RowSpan> span_of(Tier tier) { return read_row_span(of(tier).span); }
-  Status write_block(Tier tier, std::int64_t container, const BlockWriter& block);
+  Result<std::int64_t> write_block(Tier tier, std::int64_t container, const BlockWriter& block);
+  Result<std::int64_t> replace_block(std::int64_t row, std::int64_t container,
+                                     const BlockWriter& block);
   Status thin_container(Tier tier, std::int64_t container, std::int64_t last_block);
   // The points of a row (first_ns, last_ns, point_count, crc32c, payload); empty if it is damaged.
   std::vector<HistoryPoint> unpack(const ContainerRow& container, const Statement& row);
@@ -83,7 +86,15 @@ class SampleHistory {
                    OldestPoints& points);
 
   std::array<Blocks, kTiers> blocks_;
-  std::map<std::int64_t, std::vector<BlockWriter>> unflushed_blocks_;  // by container
+  // A block in memory, and its row in the file as of the last flush.
+  struct OpenBlock {
+    BlockWriter points;
+    int stored = 0;               // points in the file
+    std::optional<std::int64_t> row;
+    std::optional<std::int64_t> row_after_commit;
+  };
+  std::map<std::int64_t, std::vector<OpenBlock>> open_;  // by container
+  Statement replace_;
   std::optional<WallTime> oldest_unflushed_;
   std::uint64_t unflushed_ = 0;
   // By container and first time, so that a block is counted once.
