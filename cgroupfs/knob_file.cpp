@@ -290,15 +290,19 @@ Result<Limits> read_limits(int directory_fd) {
 Status write_knob(int directory_fd, Knob knob, const KnobText& text) {
   const char* name = file_name(knob);
   const Fd fd(::openat(directory_fd, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!fd.valid()) return classify(directory_fd, name, errno);
+  if (!fd.valid() || !write_open_knob(fd.get(), text)) return classify(directory_fd, name, errno);
+  return {};
+}
+
+bool write_open_knob(int fd, const KnobText& text) {
   std::array<char, kKnobTextBytes + 1> line;
   const std::string_view value = text.view();
   std::memcpy(line.data(), value.data(), value.size());
   line[value.size()] = '\n';
-  const ssize_t count = ::pwrite(fd.get(), line.data(), value.size() + 1, 0);
-  if (count < 0) return classify(directory_fd, name, errno);
-  cut_plain_file(fd.get(), count);
-  return {};
+  const ssize_t count = ::pwrite(fd, line.data(), value.size() + 1, 0);
+  if (count <= 0) return false;
+  cut_plain_file(fd, count);
+  return true;
 }
 
 }  // namespace cgphase

@@ -83,5 +83,7 @@ Result<Limits> read_limits(int directory_fd);
 // Writes once, through its own descriptor. The write blocks while the kernel reclaims; a signal
 // ends it (EINTR, io). Errors: gone, not_found, invalid (the kernel rejected the value), denied.
 Status write_knob(int directory_fd, Knob knob, const KnobText& text);
+// The same through an open file. Allocates nothing. If it is false, errno is set.
+bool write_open_knob(int fd, const KnobText& text);
 
 }  // namespace cgphase

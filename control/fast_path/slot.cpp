@@ -5,10 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "base/parse.h"
-#include "cgroupfs/cgroup_directory.h"
 #include "cgroupfs/cgroup_stats.h"
 #include "cgroupfs/kernel_text.h"
 #include "cgroupfs/memory_reading.h"
@@ -62,7 +60,6 @@ bool is_spare(const Fd& fd) { return is_among_last(fd, kSpareDescriptors); }
 
 Status FastPathFiles::open(int directory_fd, Knob must_watch) {
   Opener files(directory_fd);
-  plain_ = !is_cgroup2(directory_fd);
   for (const Knob knob : kKnobs)
     knobs_[static_cast<std::size_t>(knob)] = files.open(file_name(knob), O_RDWR);
   memory_current_ = files.open("memory.current", O_RDONLY);
@@ -111,14 +108,7 @@ std::optional<KnobText> FastPathFiles::read(Knob knob) const {
 }
 
 bool FastPathFiles::write(Knob knob, const KnobText& value) const {
-  const Fd& file = knobs_[static_cast<std::size_t>(knob)];
-  std::array<char, kKnobTextBytes + 1> line;
-  const std::string_view text = value.view();
-  std::memcpy(line.data(), text.data(), text.size());
-  line[text.size()] = '\n';
-  const ssize_t count = ::pwrite(file.get(), line.data(), text.size() + 1, 0);
-  if (count <= 0) return false;
-  return !plain_ || ::ftruncate(file.get(), count) == 0;
+  return write_open_knob(knobs_[static_cast<std::size_t>(knob)].get(), value);
 }
 
 void FastPathFiles::read(FastPathReading& reading, bool with_high) const {

@@ -40,7 +40,6 @@ class FastPathFiles {
   std::array<Fd, kKnobCount> knobs_;
   Fd memory_current_, memory_stat_, memory_swap_, memory_events_, memory_pressure_, cpu_stat_,
       cgroup_events_;
-  bool plain_ = false;  // a plain directory, as in tests: a shorter text must cut the file
 };
 
 }  // namespace cgphase
