@@ -1,16 +1,15 @@
 #include "collectors/ebpf/cgroup_paths.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <memory>
 #include <string_view>
 
-#include "collectors/cgroup_tree.h"
+#include "base/file.h"
+#include "cgroupfs/kernel_text.h"
 #include "collectors/process_cgroup.h"
 
 namespace cgphase {
@@ -22,27 +21,6 @@ std::string path_of(int fd) {
   const std::string link = "/proc/self/fd/" + std::to_string(fd);
   const ssize_t length = ::readlink(link.c_str(), path.data(), path.size());
   return length > 0 ? std::string(path.data(), static_cast<std::size_t>(length)) : std::string();
-}
-
-// Counts cgroups below a directory, `levels` deep. One that cannot be opened is gone and has none.
-std::size_t count_below(int parent_fd, const char* name, std::size_t levels, std::size_t most) {
-  Fd opened(::openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  struct stat status{};
-  // cgroupfs counts child directories in the link count, so that most cgroups need no listing.
-  if (!opened.valid() || ::fstat(opened.get(), &status) != 0 || status.st_nlink == 2) return 0;
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::fdopendir(opened.get()), ::closedir);
-  if (!directory) return 0;
-  const int fd = opened.release();
-  std::size_t found = 0;
-  while (found < most) {
-    const dirent* entry = ::readdir(directory.get());
-    if (entry == nullptr) break;
-    const std::string_view child = entry->d_name;
-    if (entry->d_type != DT_DIR || child == "." || child == "..") continue;
-    ++found;
-    if (levels > 1) found += count_below(fd, entry->d_name, levels - 1, most - found);
-  }
-  return found;
 }
 
 }  // namespace
@@ -79,7 +57,11 @@ bool CgroupPaths::gone(std::uint64_t inode) const {
 }
 
 std::size_t CgroupPaths::count(std::size_t most) const {
-  return 1 + count_below(root_.get(), ".", kMaxCgroupDepth, most - 1);
+  constexpr std::string_view kBelow[] = {"nr_descendants"};
+  Counter below;
+  if (const auto text = read_file_at(root_.get(), "cgroup.stat", kKernelTextBytes))
+    scan_flat_keyed(*text, kBelow, {&below, 1});
+  return 1 + std::min<std::size_t>(below.value_or(0), most - 1);
 }
 
 }  // namespace cgphase

@@ -28,9 +28,8 @@ class CgroupPaths {
   // and for 0, which no cgroup has: packets without a socket count for it.
   bool gone(std::uint64_t inode) const;
 
-  // Number of cgroups including the root, up to `most`. A map with one record per cgroup must hold
-  // that many. A cgroup that vanishes meanwhile does not hide others. Levels below kMaxCgroupDepth
-  // are not searched.
+  // Number of cgroups including the root, up to `most`, by cgroup.stat of the root. A map with one
+  // record per cgroup must have that much room.
   std::size_t count(std::size_t most) const;
 
   int root_fd() const { return root_.get(); }  // -1 if it could not be opened
