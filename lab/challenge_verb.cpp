@@ -219,7 +219,8 @@ void add_challenge_verb(CLI::App& app, const CommonOptions& options, int& exit_c
       "challenge",
       "Train a model on this host's history and install it if it beats the one in use (admin)");
   const auto words = std::make_shared<ChallengeWords>();
-  verb->add_option("traces", words->challenge.traces, "Traces to use instead of this host's history");
+  verb->add_option("traces", words->challenge.traces,
+                   "Traces to use instead of this host's history");
   verb->add_option("--model", words->model, "Model to beat [the one in use]");
   verb->add_option("--least", words->least, "Shortest history; with less nothing is done [1d]");
   verb->add_option("--clusters", words->clusters, "Number of phases, or auto")
