@@ -11,6 +11,9 @@
 
 #include "base/text.h"
 #include "cli/commands/verbs.h"
+#include "cli/completion.h"
+#include "cli/manual.h"
+#include "cli/offline.h"
 #include "cli/options.h"
 #include "cli/output/print.h"
 
@@ -28,19 +31,11 @@ const std::map<std::string, Output> kOutputs = {{"table", Output::table},
                                                 {"csv", Output::csv},
                                                 {"openmetrics", Output::openmetrics}};
 
-void take_output(const std::string& word, CommonOptions& options) {
-  const auto output = kOutputs.find(word);
-  if (output == kOutputs.end())
-    throw CLI::ValidationError("-o " + word +
-                               " is not one of table, wide, json, jsonl, csv, openmetrics");
-  options.output = output->second;
-}
-
 void add_common_options(CLI::App& app, CommonOptions& options) {
   app.add_option_function<std::string>(
-         "-o,--output", [&options](const std::string& word) { take_output(word, options); },
-         "Output format: table, wide, json, jsonl, csv or openmetrics")
-      ->type_name("FORM");
+         "-o,--output", [&options](const std::string& word) { options.output = kOutputs.at(word); },
+         "Output format; JSON is stable, text is not [table]")
+      ->check(CLI::IsMember({"table", "wide", "json", "jsonl", "csv", "openmetrics"}));
   app.add_flag_callback(
       "--json", [&options] { options.output = Output::json; }, "Same as -o json");
   app.add_flag_callback(
@@ -50,6 +45,7 @@ void add_common_options(CLI::App& app, CommonOptions& options) {
   app.add_option("--color", options.color, "When to use colour")
       ->check(CLI::IsMember({"auto", "always", "never"}));
   app.add_option("--socket", options.socket, "The daemon's read.sock; admin.sock is beside it")
+      ->type_name("PATH")
       ->capture_default_str();
 }
 
@@ -95,6 +91,10 @@ int parse_and_run(int count, const char* const* words, std::span<AddVerbs* const
   add_common_options(app, options);
   for (AddVerbs* const add : cli_verbs()) add(app, options, exit_code);
   for (AddVerbs* const add : more) add(app, options, exit_code);
+  const std::string_view first = count > 1 ? words[1] : "";
+  if (first == "__complete")
+    return finish(emit(complete(app, {words + 2, words + count}, options), ""));
+  if (first == "__manual") return finish(emit(manual(app), ""));
   try {
     app.parse(count, words);
   } catch (const CLI::ParseError& error) {

@@ -12,6 +12,7 @@
 namespace cgphase {
 
 inline constexpr const char* kInstalledModel = "/usr/share/cgphase/model.json";
+inline constexpr const char* kModelHelp = "Model file [/usr/share/cgphase/model.json]";
 
 // Path of the default model: kInstalledModel. A command that was built and not installed uses the
 // model of its source tree (TREE/BUILD/bin/cgphase, TREE/build/PRESET/bin/cgphase).

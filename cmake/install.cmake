@@ -27,22 +27,24 @@ install(FILES packaging/completions/cgphase.zsh
 install(FILES packaging/completions/cgphase.fish
   DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
-# Man pages, if scdoc is installed. The page of the configuration is made from its defaults.
+# Man pages, if scdoc is installed. That of the command has a part that the command printed. The
+# page of the configuration is made from its defaults.
 find_program(CGPHASE_SCDOC scdoc)
 if(CGPHASE_SCDOC)
   set(pages ${CMAKE_BINARY_DIR}/man)
   file(MAKE_DIRECTORY ${pages})
-  set(keys ${PROJECT_SOURCE_DIR}/docs/man/cgphase.toml.5.head.scd)
-  set(awk ${PROJECT_SOURCE_DIR}/docs/man/configuration.awk)
+  set(sources ${PROJECT_SOURCE_DIR}/docs/man)
+  set(keys ${sources}/cgphase.toml.5.head.scd)
+  set(awk ${sources}/configuration.awk)
   set(defaults ${PROJECT_SOURCE_DIR}/agent/config/default_config.toml)
   add_custom_command(OUTPUT ${pages}/cgphase.toml.5
     COMMAND awk -f ${awk} ${defaults} | cat ${keys} - | ${CGPHASE_SCDOC} > ${pages}/cgphase.toml.5
     DEPENDS ${awk} ${defaults} ${keys} VERBATIM)
   set(made ${pages}/cgphase.toml.5)
   foreach(page cgphase.1 cgphase.7 cgphased.8 cgphase-restore.8)
-    set(source ${PROJECT_SOURCE_DIR}/docs/man/${page}.scd)
+    file(GLOB parts CONFIGURE_DEPENDS ${sources}/${page}.scd ${sources}/${page}.*.scd)
     add_custom_command(OUTPUT ${pages}/${page}
-      COMMAND ${CGPHASE_SCDOC} < ${source} > ${pages}/${page} DEPENDS ${source} VERBATIM)
+      COMMAND cat ${parts} | ${CGPHASE_SCDOC} > ${pages}/${page} DEPENDS ${parts} VERBATIM)
     list(APPEND made ${pages}/${page})
   endforeach()
   add_custom_target(man ALL DEPENDS ${made})

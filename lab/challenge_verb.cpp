@@ -218,17 +218,23 @@ void add_challenge_verb(CLI::App& app, const CommonOptions& options, int& exit_c
   CLI::App* const verb = app.get_subcommand("model")->add_subcommand(
       "challenge",
       "Train a model on this host's history and install it if it beats the one in use (admin)");
+  verb->footer(
+      "It compares on the newest part of the history. An enabled cgphase-train.timer does this "
+      "each night.");
   const auto words = std::make_shared<ChallengeWords>();
   verb->add_option("traces", words->challenge.traces,
-                   "Traces to use instead of this host's history");
-  verb->add_option("--model", words->model, "Model to beat [the one in use]");
-  verb->add_option("--least", words->least, "Shortest history; with less nothing is done [1d]");
+                   "Traces to use instead of this host's history")
+      ->type_name("TRACE");
+  verb->add_option("--model", words->model, "Model to beat [the one in use]")->type_name("FILE");
+  verb->add_option("--least", words->least, "Shortest history; with less nothing is done [1d]")
+      ->type_name("DURATION");
   verb->add_option("--clusters", words->clusters, "Number of phases, or auto")
+      ->type_name("N|auto")
       ->capture_default_str();
   verb->add_flag("--dry-run", words->dry_run, "Compare only; install nothing");
   verb->add_flag("--exit-code", words->exit_code, "Exit with 7 if nothing was installed");
-  verb->add_option("--state-dir", words->state_dir,
-                   "State directory of a daemon that does not run");
+  verb->add_option("--state-dir", words->state_dir, "State directory of a daemon that does not run")
+      ->type_name("DIR");
   verb->callback([words, &options, &exit_code] { exit_code = challenge_verb(*words, options); });
 }
 

@@ -219,18 +219,23 @@ void add_plot_verb(CLI::App& app, const CommonOptions& common, int& exit_code) {
   const auto options = std::make_shared<PlotOptions>();
   verb->add_option("trace", options->trace,
                    "Trace, CSV or CSV.gz; or name or id of a container, from the daemon's history")
+      ->type_name("TRACE|CONTAINER")
       ->required();
-  verb->add_option("-o,--output", options->output, "SVG file to write")->required();
+  verb->add_option("-o,--output", options->output, "SVG file to write")
+      ->type_name("FILE")
+      ->required();
   verb->add_option("--kind", options->kind,
                    "For a trace: the trace, its clusters by number, or limits of the policy")
       ->check(CLI::IsMember({"trace", "variance", "replay"}))
       ->capture_default_str();
-  verb->add_option("--model", options->model, "Model file")->capture_default_str();
-  verb->add_option("--id", options->id, "Only this execution of a trace (column pod.id)");
+  verb->add_option("--model", options->model, kModelHelp)->type_name("FILE");
+  verb->add_option("--id", options->id, "Only this execution of a trace (column pod.id)")
+      ->type_name("EXECUTION");
   verb->add_option(
-      "--from,--since", options->from,
-      "For a container: start time (-10m, \"3m ago\", ISO, epoch) [an hour before the end]");
-  verb->add_option("--until", options->until, "For a container: end time [now]");
+          "--from,--since", options->from,
+          "For a container: start time (-10m, \"3m ago\", ISO, epoch) [an hour before the end]")
+      ->type_name("TIME");
+  verb->add_option("--until", options->until, "For a container: end time [now]")->type_name("TIME");
   verb->callback([verb, options, &common, &exit_code] {
     exit_code = plot_verb(*verb, *options, common);
   });

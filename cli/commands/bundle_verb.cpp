@@ -194,9 +194,13 @@ void add_bundle_verb(CLI::App& app, const CommonOptions& options, int& exit_code
   CLI::App* const verb = app.add_subcommand(
       "bundle",
       "Pack diagnostics into one archive for a bug report (as root: with the system journal)");
+  verb->footer(
+      "It has status, list, a day of events, doctor, configuration, model and system facts. It has "
+      "names and paths of containers, but no labels or samples.");
   verb->add_option(
-      "-o,--output", *path,
-      "Archive to write; - is standard output [cgphase-bundle-TIME.tar.gz in this folder]");
+          "-o,--output", *path,
+          "Archive to write; - is standard output [cgphase-bundle-TIME.tar.gz in this folder]")
+      ->type_name("FILE");
   verb->callback([path, &options, &exit_code] { exit_code = run_bundle(*path, options); });
 }
 

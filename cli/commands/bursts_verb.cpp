@@ -37,7 +37,7 @@ void add_bursts_verb(CLI::App& app, const CommonOptions& options, int& exit_code
       "bursts",
       "Show idle and burst times of network and GPU, and how well earlier runs predict them");
   const auto words = std::make_shared<BurstsOptions>();
-  verb->add_option("files", words->files, "Traces, CSV or CSV.gz")->required();
+  verb->add_option("files", words->files, "Traces, CSV or CSV.gz")->type_name("TRACE")->required();
   verb->add_flag("--network-per-interval", words->network_per_interval,
                  "net.rx.bytes and net.tx.bytes are bytes per interval, not counters");
   verb->callback([words, &options, &exit_code] { exit_code = report_bursts(*words, options); });

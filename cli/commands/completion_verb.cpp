@@ -13,6 +13,7 @@ namespace cgphase {
 
 void add_completion_verb(CLI::App& app, const CommonOptions&, int& exit_code) {
   CLI::App* const verb = app.add_subcommand("completion", "Print a shell completion script");
+  verb->footer("The package installs the same: . <(cgphase completion bash)");
   const auto shell = std::make_shared<std::string>();
   verb->add_option("shell", *shell, "Shell")
       ->required()

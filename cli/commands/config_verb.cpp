@@ -112,8 +112,11 @@ void add_config_verbs(CLI::App& app, const CommonOptions& options, int& exit_cod
   const auto file = std::make_shared<std::string>();
   CLI::App* verb =
       config->add_subcommand("check", "Check whether a daemon would start with a configuration");
+  verb->footer(
+      "It also checks the model and this host's cgroups. Errors have file, line and column.");
   verb->add_option("file", *file,
-                   "Configuration file; conf.d beside it is included [/etc/cgphase/cgphase.toml]");
+                   "Configuration file; conf.d beside it is included [/etc/cgphase/cgphase.toml]")
+      ->type_name("FILE");
   verb->callback([file, &options, &exit_code] { exit_code = check_config(*file, options); });
   const auto with_origin = std::make_shared<bool>(false);
   verb = config->add_subcommand("show", "Show every key and its value in force");

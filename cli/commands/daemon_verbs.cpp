@@ -231,7 +231,8 @@ class Verbs {
         add("explain", "Explain why a limit was changed, or not", words, explain);
     add_container(*verb, *words)->required();
     verb->add_option("--at", words->at,
-                     "Explain the decision in force then (-10m, \"3m ago\", ISO, epoch) [now]");
+                     "Explain the decision in force then (-10m, \"3m ago\", ISO, epoch) [now]")
+        ->type_name("TIME");
     add_state_dir(*verb, *words);
   }
 
@@ -240,12 +241,14 @@ class Verbs {
     CLI::App* verb =
         add("history", "Show samples, phases and limits of a container [the last hour]", words,
             history);
+    verb->footer("It also covers earlier containers of the name, 256 at most.");
     add_container(*verb, *words)->required();
     add_span(*verb, *words);
     add_state_dir(*verb, *words);
     words = std::make_shared<Words>();
     verb = add("events", "Show the journal: decisions and their outcomes [the newest 1000]", words,
                events);
+    verb->footer("It also covers what earlier daemons did.");
     add_container(*verb, *words);
     verb->add_flag("-f,--follow", words->follow, "Print new entries as they come");
     add_span(*verb, *words);
@@ -255,6 +258,9 @@ class Verbs {
   void add_acting() {
     auto words = std::make_shared<Words>();
     CLI::App* verb = add("mode", "Set the mode of containers, or of the host (admin)", words, mode);
+    verb->footer(
+        "It prints the command that undoes it. The mode lasts until you change it. While the mode "
+        "of the host is observe, every container is observed.");
     verb->add_option("mode", words->mode, "The mode; default: use the configuration")
         ->required()
         ->check(CLI::IsMember({"observe", "advise", "enforce", "default"}));
@@ -264,9 +270,11 @@ class Verbs {
     add_each<ResumeRequest>("resume", "Manage paused or restored containers again (admin)");
     words = std::make_shared<Words>();
     verb = add("pin", "Replace the policy's recommendation (admin)", words, pin);
+    verb->footer("All safety rules apply. A pin ends with the container or the daemon.");
     add_container(*verb, *words)->required();
     verb->add_option("limits", words->pin,
                      "cpu=CORES,memory=SIZE, or one of both; auto: use the policy again")
+        ->type_name("LIMITS")
         ->required();
     words = std::make_shared<Words>();
     verb = add(
@@ -276,7 +284,8 @@ class Verbs {
     add_containers(*verb, *words);
     verb->add_flag("--all", words->all, "Every container; the host is then in mode observe");
     verb->add_option("--cgroup-root", words->cgroup_root,
-                     "Cgroup v2 mount if no daemon runs [/sys/fs/cgroup]");
+                     "Cgroup v2 mount if no daemon runs [/sys/fs/cgroup]")
+        ->type_name("DIR");
   }
 
  private:
@@ -302,22 +311,28 @@ class Verbs {
   }
 
   static CLI::Option* add_container(CLI::App& verb, Words& words) {
-    return verb.add_option("container", words.container, kContainerHelp)->transform(sent);
+    return verb.add_option("container", words.container, kContainerHelp)
+        ->type_name("CONTAINER")
+        ->transform(sent);
   }
 
   static CLI::Option* add_containers(CLI::App& verb, Words& words) {
-    return verb.add_option("container", words.containers, kContainersHelp)->transform(sent);
+    return verb.add_option("container", words.containers, kContainersHelp)
+        ->type_name("CONTAINER")
+        ->transform(sent);
   }
 
   static void add_span(CLI::App& verb, Words& words) {
-    verb.add_option("--from,--since", words.from, "Start time (-10m, \"3m ago\", ISO, epoch)");
-    verb.add_option("--until", words.until, "End time [now]");
+    verb.add_option("--from,--since", words.from, "Start time (-10m, \"3m ago\", ISO, epoch)")
+        ->type_name("TIME");
+    verb.add_option("--until", words.until, "End time [now]")->type_name("TIME");
     verb.add_option("-n,--limit", words.limit, "Keep only the newest entries, at most this many")
         ->check(CLI::Range(1, 1'000'000));
   }
 
   static void add_state_dir(CLI::App& verb, Words& words) {
-    verb.add_option("--state-dir", words.state_dir, "Read the files of a daemon that does not run");
+    verb.add_option("--state-dir", words.state_dir, "Read the files of a daemon that does not run")
+        ->type_name("DIR");
   }
 
   CLI::App& app_;

@@ -38,11 +38,14 @@ void add_doctor_verb(CLI::App& app, const CommonOptions& options, int& exit_code
   const auto roots = std::make_shared<DoctorRoots>();
   CLI::App* const verb =
       app.add_subcommand("doctor", "Show what this host lacks, what that costs and how to fix it");
-  verb->add_option("--cgroup-root", roots->cgroup, "Cgroup v2 mount [/sys/fs/cgroup]");
-  verb->add_option("--proc-root", roots->proc, "Directory to read as /proc");
-  verb->add_option("--sys-root", roots->sys, "Directory to read as /sys");
-  verb->add_option("--run-root", roots->run, "Directory to read as /run");
-  verb->add_option("--state-dir", roots->state, "Directory of the history [/var/lib/cgphase]");
+  verb->footer("Exit status 1 if cgphase cannot work.");
+  verb->add_option("--cgroup-root", roots->cgroup, "Cgroup v2 mount [/sys/fs/cgroup]")
+      ->type_name("DIR");
+  verb->add_option("--proc-root", roots->proc, "Directory to read as /proc")->type_name("DIR");
+  verb->add_option("--sys-root", roots->sys, "Directory to read as /sys")->type_name("DIR");
+  verb->add_option("--run-root", roots->run, "Directory to read as /run")->type_name("DIR");
+  verb->add_option("--state-dir", roots->state, "Directory of the history [/var/lib/cgphase]")
+      ->type_name("DIR");
   verb->callback([roots, &options, &exit_code] { exit_code = doctor(*roots, options); });
 }
 

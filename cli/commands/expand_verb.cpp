@@ -116,10 +116,12 @@ void add_expand_verb(CLI::App& app, const CommonOptions&, int& exit_code) {
   CLI::App* verb = app.add_subcommand(
       "expand", "Show how well a model's phases fit traces; with --phase, split one");
   const auto options = std::make_shared<ExpandOptions>();
-  verb->add_option("--model", options->model, "Model file")->capture_default_str();
-  CLI::Option* output = verb->add_option("-o,--output", options->output, "Model file to write");
+  verb->add_option("--model", options->model, kModelHelp)->type_name("FILE");
+  CLI::Option* output =
+      verb->add_option("-o,--output", options->output, "Model file to write")->type_name("FILE");
   CLI::Option* phase =
-      verb->add_option("--phase", options->phase, "Phase to split: letter or number, as B or 1");
+      verb->add_option("--phase", options->phase, "Phase to split: letter or number, as B or 1")
+          ->type_name("PHASE");
   phase->needs(output);
   output->needs(phase);
   verb->add_option("--clusters", options->split.clusters, "Number of parts of that phase")
@@ -129,7 +131,9 @@ void add_expand_verb(CLI::App& app, const CommonOptions&, int& exit_code) {
                    "Seed; the same seed and traces give the same parts")
       ->capture_default_str();
   verb->add_flag("--json", options->as_json, "Print JSON instead of text");
-  verb->add_option("traces", options->traces, "Traces, CSV or CSV.gz")->required();
+  verb->add_option("traces", options->traces, "Traces, CSV or CSV.gz")
+      ->type_name("TRACE")
+      ->required();
   verb->callback([options, &exit_code] { exit_code = finish(expand(*options)); });
 }
 

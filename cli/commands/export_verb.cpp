@@ -204,13 +204,16 @@ void add_export_verb(CLI::App& app, const CommonOptions& options, int& exit_code
   const auto words = std::make_shared<ExportOptions>();
   verb->add_option("-o,--output", words->output,
                    "Database to write; an existing file is replaced; - is standard output")
+      ->type_name("FILE")
       ->required();
   verb->add_option("--from,--since", words->since,
-                   "Start time (-10m, \"3m ago\", ISO, epoch) [oldest]");
-  verb->add_option("--until", words->until, "End time [now]");
+                   "Start time (-10m, \"3m ago\", ISO, epoch) [oldest]")
+      ->type_name("TIME");
+  verb->add_option("--until", words->until, "End time [now]")->type_name("TIME");
   verb->add_flag_callback(
       "--no-samples", [words] { words->samples = false; }, "Leave out the samples");
-  verb->add_option("--state-dir", words->state_dir, "Read the files of a daemon that does not run");
+  verb->add_option("--state-dir", words->state_dir, "Read the files of a daemon that does not run")
+      ->type_name("DIR");
   verb->callback([words, &options, &exit_code] { exit_code = run_export(*words, options); });
 }
 

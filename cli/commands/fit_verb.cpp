@@ -189,15 +189,23 @@ void add_fit_verb(CLI::App& app, const CommonOptions& common, int& exit_code) {
   const auto options = std::make_shared<FitOptions>();
   verb->add_option("--cpus", options->cpus, "Cores that the job needs")->required();
   verb->add_option("--memory", options->memory, "Memory that the job needs (512M, 1.5GiB)")
+      ->type_name("SIZE")
       ->required();
-  verb->add_option("--for", options->duration, "How long the job runs (90s, 10m, 2h)")->required();
+  verb->add_option("--for", options->duration, "How long the job runs (90s, 10m, 2h)")
+      ->type_name("DURATION")
+      ->required();
   verb->add_option("--risk", options->risk,
-                   "Risk that a resource runs short meanwhile (0.1% or 0.001) [1%]");
+                   "Risk that a resource runs short meanwhile (0.1% or 0.001) [1%]")
+      ->type_name("SHARE");
   verb->add_option("trace", options->traces,
-                   "Traces to use instead of the daemon; all their executions run at once");
-  verb->add_option("--model", options->model, "Model file, for traces")->capture_default_str();
+                   "Traces to use instead of the daemon; all their executions run at once")
+      ->type_name("TRACE");
+  verb->add_option("--model", options->model,
+                   "Model file, for traces [" + std::string(kInstalledModel) + "]")
+      ->type_name("FILE");
   verb->add_option("--host-cpus", options->host_cpus, "Cores of the host, for traces");
-  verb->add_option("--host-memory", options->host_memory, "Memory of the host, for traces");
+  verb->add_option("--host-memory", options->host_memory, "Memory of the host, for traces")
+      ->type_name("SIZE");
   verb->callback([options, &common, &exit_code] { exit_code = run(*options, common); });
 }
 

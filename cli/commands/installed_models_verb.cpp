@@ -154,17 +154,21 @@ void add_installed_model_verbs(CLI::App& app, const CommonOptions& options, int&
                        const std::shared_ptr<InstallWords>& words) {
     CLI::App* const verb = model->add_subcommand(name, help);
     verb->add_option("--state-dir", words->state_dir,
-                     "State directory of a daemon that does not run");
+                     "State directory of a daemon that does not run")
+        ->type_name("DIR");
     verb->callback([words, body, &options, &exit_code] { exit_code = body(*words, options); });
     return verb;
   };
   const auto words = std::make_shared<InstallWords>();
   CLI::App* const installing =
       add("install", "Use a model on this host from now on (admin)", install, words);
-  installing->add_option("file", words->file, "Model file")->required();
-  installing->add_option("traces", words->traces,
-                         "Traces on which its fixed-point arithmetic must pass first");
-  add("rollback", "Return to the previous model (admin)", roll_back,
+  installing->footer("Refused while the configuration names a model.");
+  installing->add_option("file", words->file, "Model file")->type_name("FILE")->required();
+  installing
+      ->add_option("traces", words->traces,
+                   "Traces on which its fixed-point arithmetic must pass first")
+      ->type_name("TRACE");
+  add("rollback", "Return to the previous model, at last the package's (admin)", roll_back,
       std::make_shared<InstallWords>());
   add("list", "Show the models of this host, and which is in use", list,
       std::make_shared<InstallWords>());

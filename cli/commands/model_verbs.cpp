@@ -190,9 +190,14 @@ void add_train_verb(CLI::App& app, const CommonOptions&, int& exit_code) {
   CLI::App* verb = app.add_subcommand("train", "Train a model on traces");
   const auto options = std::make_shared<TrainVerbOptions>();
   TrainOptions& train = options->train;
-  verb->add_option("-o,--output", options->output, "Model file to write")->required();
-  verb->add_option("traces", options->traces, "Traces, CSV or CSV.gz")->required();
+  verb->add_option("-o,--output", options->output, "Model file to write")
+      ->type_name("FILE")
+      ->required();
+  verb->add_option("traces", options->traces, "Traces, CSV or CSV.gz")
+      ->type_name("TRACE")
+      ->required();
   verb->add_option("--clusters", options->clusters, "Number of phases, or auto")
+      ->type_name("N|auto")
       ->capture_default_str();
   verb->add_option("--hidden", train.hidden, "Number of hidden units")->capture_default_str();
   verb->add_option("--history", train.history, "Steps of history")->capture_default_str();
@@ -212,6 +217,7 @@ void add_train_verb(CLI::App& app, const CommonOptions&, int& exit_code) {
   verb->add_option(
           "--features", options->features,
           "Features of the model [all but the optional ones, the two ratios as logarithms]")
+      ->type_name("NAME")
       ->delimiter(',');
   verb->add_option("--seed", train.seed, "Seed; the same seed and traces give the same model")
       ->capture_default_str();
@@ -221,6 +227,7 @@ void add_train_verb(CLI::App& app, const CommonOptions&, int& exit_code) {
   for (const char* ours : {"--features", "--step", "--stickiness", "--momentum", "--batch"})
     verb->get_option(ours)->excludes(compat);
   verb->add_option("--initial", options->initial, "With --compat: initial weights as JSON")
+      ->type_name("FILE")
       ->needs(compat);
   verb->add_flag("--in-order", options->in_order, "With --compat: use windows in file order")
       ->needs(compat);
@@ -315,10 +322,15 @@ Status merge(const MergeOptions& options) {
 void add_merge(CLI::App& models, int& exit_code) {
   CLI::App* verb = models.add_subcommand("merge", "Add up statistics of models of several hosts");
   const auto options = std::make_shared<MergeOptions>();
-  verb->add_option("models", options->models, "Model files of the same phases")->required();
-  verb->add_option("-o,--output", options->output, "Model file to write")->required();
+  verb->add_option("models", options->models, "Model files of the same phases")
+      ->type_name("FILE")
+      ->required();
+  verb->add_option("-o,--output", options->output, "Model file to write")
+      ->type_name("FILE")
+      ->required();
   CLI::Option* traces =
-      verb->add_option("--traces", options->traces, "Traces, CSV or CSV.gz, to count as well");
+      verb->add_option("--traces", options->traces, "Traces, CSV or CSV.gz, to count as well")
+          ->type_name("TRACE");
   verb->add_flag("--only-traces", options->only_traces, "Forget what the models counted before")
       ->needs(traces);
   verb->callback([options, &exit_code] { exit_code = finish(merge(*options)); });
@@ -335,21 +347,25 @@ void add_model_verb(CLI::App& app, const CommonOptions&, int& exit_code) {
   };
   const auto paths = std::make_shared<Paths>();
   CLI::App* showing = verb->add_subcommand("show", "Show the content of a model");
-  showing->add_option("file", paths->file, "Model file")->capture_default_str();
+  showing->add_option("file", paths->file, kModelHelp)->type_name("FILE");
   showing->callback([paths, &exit_code] { exit_code = finish(show(paths->file)); });
   CLI::App* checking =
       verb->add_subcommand("check", "Validate a model, and its fixed-point arithmetic on traces");
   const auto checked = std::make_shared<ModelCheckOptions>();
   checked->model = default_model_path();
-  checking->add_option("file", checked->model, "Model file")->capture_default_str();
-  checking->add_option("traces", checked->traces, "Traces, CSV or CSV.gz");
+  checking->add_option("file", checked->model, kModelHelp)->type_name("FILE");
+  checking->add_option("traces", checked->traces, "Traces, CSV or CSV.gz")->type_name("TRACE");
   checking->add_flag("--json", checked->as_json, "Print JSON instead of text");
   checking->callback(
       [checked, &exit_code] { exit_code = finish(check(*checked)); });
   CLI::App* importing =
       verb->add_subcommand("import", "Convert AI4DL's parameters to a model file");
-  importing->add_option("file", paths->file, "AI4DL's parameters as JSON")->required();
-  importing->add_option("-o,--output", paths->output, "Model file to write")->required();
+  importing->add_option("file", paths->file, "AI4DL's parameters as JSON")
+      ->type_name("FILE")
+      ->required();
+  importing->add_option("-o,--output", paths->output, "Model file to write")
+      ->type_name("FILE")
+      ->required();
   importing->add_flag("--expanded", paths->expanded,
                       "Include the parts of the expanded phase (kmeans_sub)");
   importing->callback([paths, &exit_code] {

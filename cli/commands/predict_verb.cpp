@@ -188,9 +188,10 @@ void add_predict_verb(CLI::App& app, const CommonOptions& common, int& exit_code
   CLI::App* verb =
       app.add_subcommand("predict", "Print the phase of each sample of a trace, as CSV or JSON");
   const auto options = std::make_shared<PredictOptions>();
-  verb->add_option("--model", options->model, "Model file")->capture_default_str();
-  verb->add_option("trace", options->trace, "Trace, CSV or CSV.gz")->required();
-  verb->add_option("--output", options->output, "File to write instead of standard output");
+  verb->add_option("--model", options->model, kModelHelp)->type_name("FILE");
+  verb->add_option("trace", options->trace, "Trace, CSV or CSV.gz")->type_name("TRACE")->required();
+  verb->add_option("--output", options->output, "File to write instead of standard output")
+      ->type_name("FILE");
   verb->add_option_function<std::string>(
           "-o", [options](const std::string& form) { options->as_json = form == "json"; },
           "Output format [csv]")

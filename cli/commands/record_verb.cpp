@@ -191,16 +191,21 @@ void add_record_verb(CLI::App& app, const CommonOptions& options, int& exit_code
       "record", "Write this host's history as a trace, for replay, predict and train");
   const auto words = std::make_shared<RecordOptions>();
   verb->add_option("container", words->containers,
-                   "Only these containers: name, id (4 or more characters) or cgroup path");
+                   "Only these containers: name, id (4 or more characters) or cgroup path")
+      ->type_name("CONTAINER");
   verb->add_option("-o,--output", words->output,
                    "Trace to write: CSV, with gzip if the name ends in .gz")
+      ->type_name("FILE")
       ->required();
   verb->add_option("--from,--since", words->since,
-                   "Start time (-10m, \"3m ago\", ISO, epoch) [oldest]");
-  verb->add_option("--until", words->until, "End time [now]");
+                   "Start time (-10m, \"3m ago\", ISO, epoch) [oldest]")
+      ->type_name("TIME");
+  verb->add_option("--until", words->until, "End time [now]")->type_name("TIME");
   verb->add_option("--for", words->duration,
-                   "Record from now on for this time (90s, 10m, 2h); Ctrl-C ends it earlier");
-  verb->add_option("--state-dir", words->state_dir, "Read the files of a daemon that does not run");
+                   "Record from now on for this time (90s, 10m, 2h); Ctrl-C ends it earlier")
+      ->type_name("DURATION");
+  verb->add_option("--state-dir", words->state_dir, "Read the files of a daemon that does not run")
+      ->type_name("DIR");
   verb->callback([words, &options, &exit_code] { exit_code = run(*words, options); });
 }
 

@@ -122,11 +122,16 @@ void add_size_verb(CLI::App& app, const CommonOptions& options, int& exit_code) 
       app.add_subcommand("size", "Show what to request next time, overall and per phase");
   const auto words = std::make_shared<SizeOptions>();
   verb->add_option("container", words->what,
-                   "A container's name, id or path; or traces, CSV or CSV.gz");
-  verb->add_option("--image", words->image, "All runs of an image; with traces, of a service");
-  verb->add_option("--model", words->model, "Model file, for traces")->capture_default_str();
+                   "A container's name, id or path; or traces, CSV or CSV.gz")
+      ->type_name("CONTAINER|TRACE");
+  verb->add_option("--image", words->image, "All runs of an image; with traces, of a service")
+      ->type_name("NAME");
+  verb->add_option("--model", words->model,
+                   "Model file, for traces [" + std::string(kInstalledModel) + "]")
+      ->type_name("FILE");
   verb->add_option("--risk", words->risk_text,
-                   "Share of samples that may want more CPU (0.1% or 0.001) [0.1%]");
+                   "Share of samples that may want more CPU (0.1% or 0.001) [0.1%]")
+      ->type_name("SHARE");
   verb->callback([words, &options, &exit_code] { exit_code = run(*words, options); });
 }
 

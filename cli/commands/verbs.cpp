@@ -1,33 +1,33 @@
 #include "cli/commands/verbs.h"
 
+// One row per function, which is defined in the file of the same name.
+#define CGPHASE_VERBS(ROW)       \
+  ROW(add_daemon_verbs)          \
+  ROW(add_top_verb)              \
+  ROW(add_config_verbs)          \
+  ROW(add_doctor_verb)           \
+  ROW(add_bundle_verb)           \
+  ROW(add_predict_verb)          \
+  ROW(add_train_verb)            \
+  ROW(add_expand_verb)           \
+  ROW(add_model_verb)            \
+  ROW(add_installed_model_verbs) \
+  ROW(add_record_verb)           \
+  ROW(add_export_verb)           \
+  ROW(add_size_verb)             \
+  ROW(add_fit_verb)              \
+  ROW(add_bursts_verb)           \
+  ROW(add_completion_verb)
+
 namespace cgphase {
 
-// Each is defined in the file of the same name.
-AddVerbs add_daemon_verbs, add_top_verb, add_config_verbs, add_doctor_verb, add_bundle_verb,
-    add_predict_verb, add_train_verb, add_expand_verb, add_model_verb, add_installed_model_verbs,
-    add_record_verb, add_export_verb, add_size_verb, add_fit_verb, add_bursts_verb,
-    add_completion_verb;
+#define CGPHASE_DECLARE(add) AddVerbs add;
+CGPHASE_VERBS(CGPHASE_DECLARE)
 
 namespace {
 
-constexpr AddVerbs* kVerbs[] = {
-    add_daemon_verbs,
-    add_top_verb,
-    add_config_verbs,
-    add_doctor_verb,
-    add_bundle_verb,
-    add_predict_verb,
-    add_train_verb,
-    add_expand_verb,
-    add_model_verb,
-    add_installed_model_verbs,
-    add_record_verb,
-    add_export_verb,
-    add_size_verb,
-    add_fit_verb,
-    add_bursts_verb,
-    add_completion_verb,
-};
+#define CGPHASE_NAME(add) add,
+constexpr AddVerbs* kVerbs[] = {CGPHASE_VERBS(CGPHASE_NAME)};
 
 }  // namespace
 

@@ -142,28 +142,31 @@ LengthBins take_bins(const std::string& text) {
 }
 
 void add_options(CLI::App& verb, const std::shared_ptr<PrototypesOptions>& options) {
-  CLI::Option* const model = verb.add_option("--model", options->model, "Model file");
-  model->capture_default_str();
-  verb.add_option("files", options->files, "Traces, CSV or CSV.gz")->required();
+  CLI::Option* const model =
+      verb.add_option("--model", options->model, kModelHelp)->type_name("FILE");
+  verb.add_option("files", options->files, "Traces, CSV or CSV.gz")->type_name("TRACE")->required();
   verb.add_flag("--sequences", options->labelled,
                 "The files already contain phases: CSV with columns exec, n_samples and "
                 "phase_runs(phase:length), as \"1:4 3:12 0:1\"")
       ->excludes(model);
   verb.add_option_function<std::string>(
-      "--cover",
-      [options](const std::string& text) {
-        options->cover = take_share("--cover", text, kMinTreeShare);
-      },
-      "Share of executions to cover [0.9]");
+          "--cover",
+          [options](const std::string& text) {
+            options->cover = take_share("--cover", text, kMinTreeShare);
+          },
+          "Share of executions to cover [0.9]")
+      ->type_name("SHARE");
   verb.add_option_function<std::string>(
-      "--bins", [options](const std::string& text) { options->bins = take_bins(text); },
-      "Shortest length of each bin, in steps; 1: ignore lengths [1,10,100,1000]");
+          "--bins", [options](const std::string& text) { options->bins = take_bins(text); },
+          "Shortest length of each bin, in steps; 1: ignore lengths [1,10,100,1000]")
+      ->type_name("LENGTHS");
   verb.add_option_function<std::string>(
-      "--min-share",
-      [options](const std::string& text) {
-        options->min_share = take_share("--min-share", text, kMinTreeShare);
-      },
-      "Smallest branch, as a share of executions [0.01]");
+          "--min-share",
+          [options](const std::string& text) {
+            options->min_share = take_share("--min-share", text, kMinTreeShare);
+          },
+          "Smallest branch, as a share of executions [0.01]")
+      ->type_name("SHARE");
 }
 
 void add_output_options(CLI::App& verb, const std::shared_ptr<PrototypesOptions>& options) {
@@ -180,7 +183,8 @@ void add_output_options(CLI::App& verb, const std::shared_ptr<PrototypesOptions>
           },
           "Picture of dot and svg [tree]")
       ->check(CLI::IsMember({"tree", "chain"}));
-  verb.add_option("--output", options->output, "File to write instead of standard output");
+  verb.add_option("--output", options->output, "File to write instead of standard output")
+      ->type_name("FILE");
 }
 
 }  // namespace

@@ -131,63 +131,75 @@ OrComplaint<int> replay_words(ReplayWords words, const CommonOptions& common) {
 }
 
 void add_input_options(CLI::App& verb, const Options& options) {
-  verb.add_option("traces", options->paths.traces, "Traces to replay, CSV or CSV.gz");
+  verb.add_option("traces", options->paths.traces, "Traces to replay, CSV or CSV.gz")
+      ->type_name("TRACE");
   verb.add_flag("--host", options->host, "Replay this host's history, of all containers");
   verb.add_option("--container", options->history.containers,
                   "Only this container: name, id (4 or more characters) or cgroup path")
+      ->type_name("CONTAINER")
       ->allow_extra_args(false);
   verb.add_option("--from,--since", options->since,
-                  "Start of the history (-10m, \"3m ago\", ISO, epoch) [oldest]");
-  verb.add_option("--until", options->until, "End of the history [now]");
+                  "Start of the history (-10m, \"3m ago\", ISO, epoch) [oldest]")
+      ->type_name("TIME");
+  verb.add_option("--until", options->until, "End of the history [now]")->type_name("TIME");
   verb.add_option("--state-dir", options->history.state_dir,
-                  "Read the files of a daemon that does not run");
-  verb.add_option("--train", options->paths.training, "Traces of earlier runs to learn from");
+                  "Read the files of a daemon that does not run")
+      ->type_name("DIR");
+  verb.add_option("--train", options->paths.training, "Traces of earlier runs to learn from")
+      ->type_name("TRACE");
   verb.add_option_function<std::string>(
-      "--model",
-      [options](const std::string& path) {
-        options->paths.model = path;
-        options->model_named = true;
-      },
-      "Model file [" + std::string(kInstalledModel) + "]");
+          "--model",
+          [options](const std::string& path) {
+            options->paths.model = path;
+            options->model_named = true;
+          },
+          kModelHelp)
+      ->type_name("FILE");
   verb.add_option("--compat-model", options->paths.compat_model,
-                  "Model imported from AI4DL, for ai4dl-phase-compat");
+                  "Model imported from AI4DL, for ai4dl-phase-compat")
+      ->type_name("FILE");
 }
 
 void add_policy_options(CLI::App& verb, const Options& options) {
   verb.add_option("--policy", options->lineup.policies,
                   "NAME or NAME:KEY=NUMBER,..., several with commas, or all [phase,hold,oracle-max,"
                   "static]")
+      ->type_name("POLICY")
       ->allow_extra_args(false);
   verb.add_option_function<std::string>(
-      "--margin",
-      [options](const std::string& text) {
-        options->lineup.margins = taken("--margin", parse_margins(text));
-      },
-      "Margins on the policies' limits in percent, such as 0,5,10 [0]");
+          "--margin",
+          [options](const std::string& text) {
+            options->lineup.margins = taken("--margin", parse_margins(text));
+          },
+          "Margins on the policies' limits in percent, such as 0,5,10 [0]")
+      ->type_name("PERCENT");
   verb.add_option_function<std::string>(
-      "--risk",
-      [options](const std::string& text) {
-        options->settings.risk = taken("--risk", parse_share(text, kLeastRisk, kMostRisk));
-      },
-      "Share of samples that may be over the limit [0.1%]");
+          "--risk",
+          [options](const std::string& text) {
+            options->settings.risk = taken("--risk", parse_share(text, kLeastRisk, kMostRisk));
+          },
+          "Share of samples that may be over the limit [0.1%]")
+      ->type_name("SHARE");
   verb.add_flag("--rails", options->lineup.safety, "Also replay with the daemon's safety rules");
 }
 
 void add_time_options(CLI::App& verb, const Options& options) {
   verb.add_option_function<std::string>(
-      "--window",
-      [options](const std::string& text) {
-        options->settings.window_seconds =
-            taken("--window", parse_seconds(text, kLeastWindow, kMostWindow));
-      },
-      "Window of the oracles, of policies with a window, and of CLEAN [10m]");
+          "--window",
+          [options](const std::string& text) {
+            options->settings.window_seconds =
+                taken("--window", parse_seconds(text, kLeastWindow, kMostWindow));
+          },
+          "Window of the oracles, of policies with a window, and of CLEAN [10m]")
+      ->type_name("DURATION");
   verb.add_option_function<std::string>(
-      "--step",
-      [options](const std::string& text) {
-        options->settings.step_seconds =
-            taken("--step", parse_seconds(text, kLeastStep, kMostStep));
-      },
-      "Time between two decisions [each sample]");
+          "--step",
+          [options](const std::string& text) {
+            options->settings.step_seconds =
+                taken("--step", parse_seconds(text, kLeastStep, kMostStep));
+          },
+          "Time between two decisions [each sample]")
+      ->type_name("DURATION");
 }
 
 void add_loop_options(CLI::App& verb, const Options& options) {
@@ -201,6 +213,7 @@ void add_loop_options(CLI::App& verb, const Options& options) {
                 taken("--time-to-raise", parse_seconds(text, kLeastRaise, kMostRaise));
           },
           "Time until a limit is raised after demand comes near it [100ms]")
+      ->type_name("DURATION")
       ->needs(closed);
   verb.add_option_function<std::string>(
           "--guard-threshold",
@@ -210,6 +223,7 @@ void add_loop_options(CLI::App& verb, const Options& options) {
                 taken("--guard-threshold", parse_share(text, kLeastThreshold, kMostThreshold));
           },
           "Share of the limit that counts as near [95%]")
+      ->type_name("PERCENT")
       ->needs(closed);
 }
 
@@ -221,8 +235,9 @@ void add_outcome_options(CLI::App& verb, const Options& options) {
       ->type_name("A B");
   verb.add_option("--assert", options->assertions,
                   "Claim such as 'phase.cpu.samples_over <= 1%'; exit 8 if it does not hold")
+      ->type_name("CLAIM")
       ->allow_extra_args(false);
-  verb.add_option("--svg", options->directory, "Directory for pictures");
+  verb.add_option("--svg", options->directory, "Directory for pictures")->type_name("DIR");
   verb.add_option("--seed", options->bootstrap.seed, "Seed of the 95 % intervals")
       ->capture_default_str();
   verb.add_option("--bootstrap", options->bootstrap.resamples,

@@ -305,6 +305,22 @@ TEST_CASE("completion prints what the package installs") {
   }
 }
 
+TEST_CASE("completion offers the daemon's containers, and nothing without a daemon") {
+  CommandRun command;
+  command.through({"sh", "-c", "exec \"$0\" __complete \"$@\" ''"});
+  Ran ran = command.run({"size"});
+  CHECK(ran.exit == 0);
+  CHECK(ran.out == "\n");  // an empty line: names of files
+  CHECK(ran.err == "");
+  command.serve([](const Request&) { return to_json(ListReply{{web()}}); });
+  ran = command.run({"size"});
+  CHECK(ran.out == "web-1\n\n");
+  CHECK(command.run({"show"}).out == "web-1\n");
+  CHECK(command.run({"mode", "enforce"}).out == "web-1\n");
+  CHECK(command.run({"mode"}).out == "observe\nadvise\nenforce\ndefault\n");
+  CHECK(command.run({"no-verb", "--no-option", "="}).err == "");
+}
+
 TEST_CASE("lost output fails the command, even if it is longer than a buffer") {
   CommandRun command;
   command.serve([](const Request&) { return to_json(ListReply{std::vector(20, web())}); });

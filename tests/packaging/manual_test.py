@@ -1,4 +1,5 @@
-"""The manual pages and the completions name every verb and option of the programs, and no other."""
+"""The manual pages name every option of the programs, and no other. The completions offer every
+verb and option."""
 import functools
 import os
 import re
@@ -56,25 +57,6 @@ def command():
     return found
 
 
-def options_in_line(line):
-    return set(re.findall(r"\*(--?[a-z][a-z-]*)\*", line.strip().partition("\t")[0]))
-
-
-def command_page():
-    """Like command(), from cgphase(1). Only the lines of options are indented."""
-    found = {(): set()}
-    verb = ()
-    options = page("cgphase.1").partition("\n# COMMON OPTIONS\n")[2]
-    for line in options.partition("\n# EXIT STATUS\n")[0].splitlines():
-        named = re.match(r"\*([a-z]+(?: [a-z]+)?)\*(?: |$)", line)
-        if named:
-            verb = tuple(named[1].split())
-            found[verb] = set()
-        elif re.match(r"\t?\*-", line):
-            found[verb] |= options_in_line(line)
-    return found
-
-
 def getopt_names():
     """The option names in the table of cgphased's parser."""
     table = re.findall(r'\{"([a-z-]+)", (?:required|no)_argument', text_of("agent/main.cpp"))
@@ -82,20 +64,11 @@ def getopt_names():
 
 
 class Manual(unittest.TestCase):
-    def test_the_page_of_the_command_names_every_verb_and_no_other(self):
-        # A verb that only groups others has no line of its own.
-        verbs = {verb for verb in command() if verb and not any(
-            other[:-1] == verb for other in command())}
-        self.assertGreater(len(verbs), 10)
-        self.assertEqual(verbs, {verb for verb in command_page() if verb})
-
-    def test_the_page_of_the_command_names_every_option_of_every_verb_and_no_other(self):
-        in_page = command_page()
-        common = {"-h", "--help"}
-        for verb, options in command().items():
-            if verb in in_page:
-                with self.subTest(verb=verb):
-                    self.assertEqual(options - (common if verb else set()), in_page[verb])
+    def test_the_page_of_the_command_has_its_table_of_verbs(self):
+        table = "docs/man/cgphase.1.table.scd"
+        printed = subprocess.run([COMMAND, "__manual"], capture_output=True, text=True, check=True)
+        self.assertEqual(printed.stdout, text_of(table),
+                         f"run: {os.path.relpath(COMMAND, TREE)} __manual > {table}")
 
     def test_usage_and_page_of_the_daemon_name_every_option_and_no_other(self):
         options = getopt_names()
@@ -114,7 +87,8 @@ class Manual(unittest.TestCase):
         known = set(LONG.findall(help_of(DAEMON) + help_of(RESTORE)))
         known = known.union(*command().values())
         pages = "".join(page(name) for name in (
-            "cgphase.1", "cgphase.7", "cgphased.8", "cgphase-restore.8", "cgphase.toml.5.head"))
+            "cgphase.1.head", "cgphase.1.tail", "cgphase.7", "cgphased.8", "cgphase-restore.8",
+            "cgphase.toml.5.head"))
         ours = re.sub(r"systemctl( --[a-z-]+)+", "", pages)  # these options are systemctl's
         named = set(LONG.findall(ours + text_of("agent/config/default_config.toml")))
         self.assertEqual(named - known, set())
@@ -123,14 +97,15 @@ class Manual(unittest.TestCase):
 # Prints what a completion offers after the words, one per line.
 BASH = r"""
 . packaging/completions/cgphase.bash
+compopt() { :; }  # works only in a completion
 COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
 _cgphase
-printf '%s\n' "${COMPREPLY[@]}"
+[ ${#COMPREPLY[@]} = 0 ] || printf '%s\n' "${COMPREPLY[@]}"
 """
 ZSH = r"""
-compadd() { [[ $1 != -- ]] || shift; print -l -- $@ }
+compadd() { print -l -- $@[-1] }
 _describe() { print -l -- ${${(P)2}%%:*} }
-_files() { : }
+_files() { print -l -- *(N) }
 complete_it() {
   local -a words
   words=("$@")
@@ -162,14 +137,29 @@ class Completions(unittest.TestCase):
         verbs = command()
         for verb, options in verbs.items():
             with self.subTest(verb=verb):
-                self.assertEqual(self.offered(shell, script, *verb, "-"), options)
+                # A verb also accepts the options of the command.
+                self.assertEqual(self.offered(shell, script, *verb, "--"),
+                                 {name for name in options | verbs[()] if name[:2] == "--"})
                 below = {other[-1] for other in verbs if other and other[:-1] == verb}
                 if below:
                     self.assertEqual(self.offered(shell, script, *verb, ""), below)
+        merge = self.offered(shell, script, "model", "merge", "--")
+        self.assertIn("--only-traces", merge)
         for before in (["-o", "json"], ["--socket", "/tmp/a"], ["-q", "--color", "never"]):
             with self.subTest(before=before):
-                self.assertEqual(self.offered(shell, script, *before, "model", "merge", "-"),
-                                 verbs["model", "merge"])
+                self.assertEqual(self.offered(shell, script, *before, "model", "merge", "--"),
+                                 merge)
+        for words, values in (
+                (["mode", ""], {"observe", "advise", "enforce", "default"}),
+                (["completion", ""], {"bash", "zsh", "fish"}),
+                (["--color", ""], {"auto", "always", "never"}),
+                (["pin", "web", ""], {"cpu=", "memory=", "auto"}),
+                (["history", "--since", "-10m", "--socket", "/tmp/no", ""], set()),
+                (["top", "--sort", ""], {"cpu", "memory", "saved", "name"})):
+            with self.subTest(words=words):
+                self.assertEqual(self.offered(shell, script, *words), values)
+        self.assertIn("README.md", self.offered(shell, script, "predict", "--model", ""))
+        self.assertIn("phase", self.offered(shell, script, "replay", "--policy", ""))
 
     def test_bash_offers_every_verb_and_option_and_no_other(self):
         self.check("bash", BASH)
@@ -180,29 +170,26 @@ class Completions(unittest.TestCase):
     def test_bash_offers_names_of_containers_as_text(self):
         with tempfile.TemporaryDirectory() as folder:
             mark = os.path.join(folder, "mark")
-            names = ["web", f"x$(touch {mark})", f"x`touch {mark}`", "x;true", "x y", "x$HOME"]
+            names = ["web", f"x$(touch {mark})", f"x`touch {mark}`", "x;true", "x y", "x$HOME",
+                     f"{folder}/trainer"]
             stub = os.path.join(folder, "cgphase")
             with open(stub, "w", encoding="utf-8") as file:
-                file.write("#!/bin/sh\ncat <<'END'\n" +
-                           "".join(f"{name},enforce\n" for name in names) + "END\n")
+                file.write("#!/bin/sh\ncat <<'END'\n" + "\n".join(names) + "\n\nEND\n")
             os.chmod(stub, 0o755)
-
-            def offered(*words, **more):
-                path = folder + ":" + os.environ["PATH"]
-                done = subprocess.run(["bash", "-c", BASH, "bash", "cgphase", *words], cwd=TREE,
-                                      env={**os.environ, "PATH": path, **more},
-                                      capture_output=True, text=True, check=True)
-                self.assertEqual(done.stderr, "")
-                return done.stdout.splitlines()
-
-            for verb in ("explain", "size"):
-                self.assertEqual([shlex.split(line) for line in offered(verb, "x")],
-                                 [[name] for name in names[1:]])
-                self.assertIn("web", offered(verb, "w"))
-            self.assertEqual(len(offered("mode", "enforce", "")), len(names))
             with open(os.path.join(folder, "trace one.csv"), "w", encoding="utf-8"):
                 pass
-            self.assertEqual(offered("size", "~/tr", HOME=folder), ["~/trace\\ one.csv"])
+
+            def offered(word):
+                path = folder + ":" + os.environ["PATH"]
+                done = subprocess.run(["bash", "-c", BASH, "bash", "cgphase", "size", word],
+                                      cwd=TREE, env={**os.environ, "PATH": path},
+                                      capture_output=True, text=True, check=True)
+                self.assertEqual(done.stderr, "")
+                return [shlex.split(line) for line in done.stdout.splitlines()]
+
+            self.assertEqual(offered("x"), [[name] for name in names[1:-1]])
+            self.assertEqual(offered(folder + "/tr"),
+                             [[f"{folder}/trainer"], [f"{folder}/trace one.csv"]])
             self.assertFalse(os.path.exists(mark))
 
     def test_zsh_offers_every_verb_and_option_and_no_other(self):

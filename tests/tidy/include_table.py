@@ -52,7 +52,7 @@ FOLDERS = {
     "agent": "base cgroupfs collectors collectors/ebpf collectors/gpu model policy policy/budget "
              "policy/safety control/lease control/fast_path control/writer storage core protocol "
              "agent/config agent/server agent/http agent/observers agent/logging",
-    "cli": "base traces storage protocol cli/commands cli/output",
+    "cli": "base traces policy storage protocol cli/commands cli/output",
     "cli/output": "base traces model protocol cli",
     "cli/commands": "base collectors traces model model/train policy policy/phase policy/budget "
                     "storage core protocol cli cli/output",
