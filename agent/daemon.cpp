@@ -14,8 +14,6 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -165,7 +163,7 @@ Started<void> Daemon::prepare_machine() {
   Started<CgroupRoot> root = ready_root(config_);
   if (!root) return std::unexpected(root.error());
   root_ = std::move(*root);
-  if (root_.path.empty()) spdlog::warn("no container can be seen: {}", printable(root_.reason));
+  if (root_.path.empty()) log_line(Priority::warning, "no container can be seen: " + root_.reason);
   host_sources_.push_back({"limits", root_.can_enforce && root_.writable, root_.reason});
   Result<InstanceLock> lock = InstanceLock::acquire(config_.runtime_dir);
   if (!lock) return refuse(lock.error());
@@ -236,7 +234,7 @@ void Daemon::keep_companion() {
   }
   if (companion_doubted_ && young) return agent_->set_writable(false);
   if (companion_) {
-    spdlog::error("the dead-man companion ended; starting another");
+    log_line(Priority::error, "the dead-man companion ended; starting another");
     companion_doubted_ = companion_doubted_ || young;  // until one has proved itself
   }
   const bool started = start_companion().has_value();
@@ -526,7 +524,7 @@ Exit Daemon::run_once() {
   if (std::fwrite(status.data(), 1, status.size(), stdout) == status.size() &&
       std::fflush(stdout) == 0)
     return Exit::ok;
-  spdlog::error("cannot write standard output");
+  log_line(Priority::error, "cannot write standard output");
   return Exit::failure;
 }
 
@@ -536,7 +534,7 @@ LimitWriter::RestoreReport Daemon::restore_and_part() {
   LimitWriter::RestoreReport restored = agent_->stop();
   if (companion_ && restored.failures.empty()) companion_->stop();
   if (const Status stored = agent_->store_all(); !stored)
-    spdlog::error("history: {}", stored.error().text);
+    log_line(Priority::error, "history: " + stored.error().text);
   return restored;
 }
 
@@ -580,10 +578,6 @@ Exit refused(HostLog& log, const Refusal& refusal) {
 
 Exit run_daemon(const DaemonOptions& options) {
   keep_heap_small();
-  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
-      "cgphased", std::make_shared<spdlog::sinks::stderr_sink_mt>()));
-  spdlog::set_pattern("cgphased: %l: %v");
-  set_probe_log([](const std::string& line) { spdlog::debug("libbpf: {}", line); });
   EventLog events(SystemdJournal::behind(STDERR_FILENO, std::getenv("JOURNAL_STREAM")));
   const HostLog::Tell tell = [&events](const LogEntry& entry) { events.tell(entry); };
   HostLog log(tell);

@@ -12,14 +12,13 @@ pkg_check_modules(LIBCGROUP REQUIRED IMPORTED_TARGET libcgroup>=2.0)
 pkg_check_modules(LIBBPF REQUIRED IMPORTED_TARGET libbpf>=1.1)
 pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd>=252)
 
-# Header-only libraries whose CMake targets would link a shared library (spdlog, toml++). Their
+# Header-only libraries without a CMake target, or whose target would link a shared library. Their
 # headers are on the default path.
 function(cgphase_header_library name header)
   find_path(${name}_HEADER ${header} REQUIRED)
   add_library(${name} INTERFACE)
   target_compile_definitions(${name} INTERFACE ${ARGN})
 endfunction()
-cgphase_header_library(cgphase_spdlog spdlog/spdlog.h SPDLOG_FMT_EXTERNAL=1)
 cgphase_header_library(cgphase_toml toml++/toml.h TOML_HEADER_ONLY=1)
 find_path(cgphase_fmt_HEADER fmt/format.h REQUIRED)
 cgphase_library(cgphase_fmt cmake/fmt.cpp)

@@ -1,12 +1,11 @@
 #include "agent/http/publisher.h"
 
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/text.h"
+#include "agent/logging/log_entry.h"
 
 namespace cgphase {
 namespace {
@@ -48,8 +47,8 @@ void Publisher::open_sockets(const Config& config) {
     served = joined(served, named ? to_string(socket->address()) : "a socket without a name");
     sockets_.push_back(*std::move(socket));
   }
-  if (!served.empty()) spdlog::info("HTTP is served at {}", printable(served));
-  if (!wrong.empty()) spdlog::error("HTTP: {}", printable(wrong));
+  if (!served.empty()) log_line(Priority::info, "HTTP is served at " + served);
+  if (!wrong.empty()) log_line(Priority::error, "HTTP: " + wrong);
   sources_.push_back({"HTTP", wrong.empty(), wrong.empty() ? served : joined(served, wrong)});
 }
 

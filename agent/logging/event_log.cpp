@@ -1,23 +1,9 @@
 #include "agent/logging/event_log.h"
 
-#include <spdlog/spdlog.h>
-
 #include <utility>
-
-#include "base/text.h"
 
 namespace cgphase {
 namespace {
-
-spdlog::level::level_enum level_of(Priority priority) {
-  switch (priority) {
-    case Priority::error: return spdlog::level::err;
-    case Priority::warning: return spdlog::level::warn;
-    case Priority::notice:
-    case Priority::info: break;
-  }
-  return spdlog::level::info;
-}
 
 std::vector<LogField> all_fields(const LogEntry& entry, std::uint64_t lost) {
   const MessageKind& kind = kind_of(entry.message);
@@ -43,7 +29,7 @@ void EventLog::tell(const LogEntry& entry) {
     if (sent == SystemdJournal::Sent::busy) lost_ += 1;
     if (sent != SystemdJournal::Sent::no) return;
   }
-  spdlog::log(level_of(kind_of(entry.message).priority), "{}", printable(entry.text));
+  log_line(kind_of(entry.message).priority, entry.text);
 }
 
 }  // namespace cgphase

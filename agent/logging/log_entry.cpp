@@ -1,8 +1,12 @@
 #include "agent/logging/log_entry.h"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <cstdio>
 
 #include "base/check.h"
+#include "base/text.h"
 
 namespace cgphase {
 namespace {
@@ -72,6 +76,14 @@ const MessageKind& kind_of(Message message) {
   const auto row = static_cast<std::size_t>(message);
   CHECK_INVARIANT(row < kKinds.size());
   return kKinds[row];
+}
+
+void log_line(Priority priority, std::string_view text) {
+  const char* level = priority == Priority::error     ? "error"
+                      : priority == Priority::warning ? "warning"
+                                                      : "info";
+  const std::string line = fmt::format("cgphased: {}: {}\n", level, printable(text));
+  std::fputs(line.c_str(), stderr);
 }
 
 }  // namespace cgphase

@@ -66,4 +66,7 @@ struct LogEntry {
   std::vector<LogField> fields = {};
 };
 
+// Writes "cgphased: PRIORITY: TEXT" to standard error. The text is escaped. Any thread.
+void log_line(Priority priority, std::string_view text);
+
 }  // namespace cgphase

@@ -70,7 +70,6 @@ EVERYWHERE = {"*"}
 OWNERS = {
     "nlohmann/": EVERYWHERE,
     "fmt/": EVERYWHERE,
-    "spdlog/": {"agent"},
     "Eigen/": {"model"},
     "zlib.h": {"traces"},
     "libcgroup": {"cgroupfs"},

@@ -1,9 +1,6 @@
 #include "agent/logging/event_log.h"
 
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/spdlog.h>
-
-#include <sstream>
+#include <sys/mman.h>
 
 #include "tests/agent/logging/fake_journal.h"
 
@@ -12,21 +9,22 @@ using namespace cgphase::test;
 
 namespace {
 
-// What the daemon writes to standard error, while this lives.
+// Collects what this process writes to standard error while it lives.
 class StandardError {
  public:
-  StandardError() : before_(spdlog::default_logger()) {
-    auto logger = std::make_shared<spdlog::logger>(
-        "test", std::make_shared<spdlog::sinks::ostream_sink_st>(text_));
-    logger->set_pattern("%l: %v");
-    spdlog::set_default_logger(logger);
+  StandardError() : before_(::dup(STDERR_FILENO)), text_(::memfd_create("stderr", MFD_CLOEXEC)) {
+    ::dup2(text_.get(), STDERR_FILENO);
   }
-  ~StandardError() { spdlog::set_default_logger(before_); }
-  std::string text() const { return text_.str(); }
+  ~StandardError() { ::dup2(before_.get(), STDERR_FILENO); }
+  std::string text() const {
+    std::string text(1024, '\0');
+    const ssize_t size = ::pread(text_.get(), text.data(), text.size(), 0);
+    text.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+    return text;
+  }
 
  private:
-  std::ostringstream text_;
-  std::shared_ptr<spdlog::logger> before_;
+  Fd before_, text_;
 };
 
 const LogEntry kDamaged{Message::stored_damaged, "the holds are damaged"};
@@ -51,9 +49,9 @@ TEST_CASE("without a journal the same text is a line on standard error, escaped"
   log.tell(kDamaged);
   log.tell({Message::started, "cgphased started: \x1b[2J"});
   log.tell({Message::source_lost, "PSI is not there any more"});
-  CHECK(standard_error.text() == "error: the holds are damaged\n"
-                                 "info: cgphased started: \\x1b[2J\n"
-                                 "warning: PSI is not there any more\n");
+  CHECK(standard_error.text() == "cgphased: error: the holds are damaged\n"
+                                 "cgphased: info: cgphased started: \\x1b[2J\n"
+                                 "cgphased: warning: PSI is not there any more\n");
 }
 
 TEST_CASE("while the journal is gone, messages are lines on standard error") {
@@ -62,7 +60,7 @@ TEST_CASE("while the journal is gone, messages are lines on standard error") {
   EventLog log(journal.open());
   journal.close();
   log.tell(kDamaged);
-  CHECK(standard_error.text() == "error: the holds are damaged\n");
+  CHECK(standard_error.text() == "cgphased: error: the holds are damaged\n");
 }
 
 TEST_CASE("what a busy journal did not take is counted in the next entry") {
