@@ -45,7 +45,7 @@ FOLDERS = {
     "protocol": "base policy/budget",
     "agent/config": "base policy policy/safety",
     "agent/server": "base protocol",
-    "agent/http": "base collectors protocol agent/config agent/server",
+    "agent/http": "base collectors protocol agent/config agent/server agent/logging",
     "agent/observers": "base cgroupfs collectors collectors/ebpf collectors/gpu model "
                        "policy/phase policy/safety core",
     "agent/logging": "base cgroupfs control protocol agent/observers",
