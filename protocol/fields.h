@@ -132,7 +132,8 @@ class FieldWriter {
   static nlohmann::json json_of(const std::array<T, n>& list) { return list; }
 };
 
-// Reads what a FieldWriter wrote. A key that is missing or null leaves the member as it is.
+// Reads what a FieldWriter wrote. A key that is missing or null, or an unknown word of an enum,
+// leaves the member as it is. In an optional, an unknown word is absent.
 class FieldReader {
  public:
   explicit FieldReader(const nlohmann::json& from) : from_(from) {}
@@ -178,7 +179,9 @@ class FieldReader {
     } else if constexpr (std::is_integral_v<T>) {
       return take_integer(from, value);
     } else if constexpr (std::is_enum_v<T>) {
-      return take_word(from, value);
+      if (!from.is_string()) return false;
+      value = word_of<T>(from).value_or(value);
+      return true;
     } else {
       if (!from.is_object()) return false;
       FieldReader inner(from);
@@ -194,17 +197,14 @@ class FieldReader {
     if (fits) value = from.get<T>();
     return fits;
   }
-  // to_string() of the number after the last enumerator is empty.
+  // A newer daemon may have more words: nothing for one of them. to_string() of the number after
+  // the last enumerator is empty.
   template <class T>
-  static bool take_word(const json& from, T& value) {
-    if (!from.is_string()) return false;
+  static std::optional<T> word_of(const json& from) {
     const auto& word = from.get_ref<const std::string&>();
     for (int number = 0; *to_string(static_cast<T>(number)) != '\0'; ++number)
-      if (word == to_string(static_cast<T>(number))) {
-        value = static_cast<T>(number);
-        return true;
-      }
-    return false;
+      if (word == to_string(static_cast<T>(number))) return static_cast<T>(number);
+    return std::nullopt;
   }
   static bool take(const json& from, json& value) {
     value = from;
@@ -249,12 +249,14 @@ class FieldReader {
   static bool take(const json& from, Cores& cores) { return take(from, cores.value); }
   static bool take(const json& from, Microseconds& time) { return take(from, time.value); }
   static bool take(const json& from, MemoryLimit& limit) { return take(from, limit.bytes); }
-  // A newer daemon may have more words. An unknown one is as absent.
   template <class T>
   static bool take(const json& from, std::optional<T>& value) {
-    if (take(from, value.emplace())) return true;
-    value.reset();
-    return std::is_enum_v<T> && from.is_string();
+    if constexpr (std::is_enum_v<T>) {
+      value = from.is_string() ? word_of<T>(from) : std::nullopt;
+      return from.is_string();
+    } else {
+      return take(from, value.emplace());
+    }
   }
   template <class T>
   static bool take(const json& from, std::vector<T>& list) {

@@ -111,7 +111,7 @@ struct ListReply {
 nlohmann::json to_json(const ListReply& reply);
 
 // Reads a reply: ContainerReport, ListReply, StatusReport, ExplainReply or ActionReport. A missing
-// key leaves the default. Errors: invalid (an error reply; an unknown type or word).
+// key or an unknown word leaves the default. Errors: invalid (an error reply; an unknown type).
 template <class T>
 Result<T> read_reply(const nlohmann::json& body);
 

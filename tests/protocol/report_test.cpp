@@ -223,9 +223,26 @@ TEST_CASE("a reply that is read and written again is the same") {
   same(action, read_reply<ActionReport>(action));
 }
 
-TEST_CASE("a reply with an unknown word or type is refused, and the key is named") {
+TEST_CASE("an unknown word leaves the default, or is absent, and the rest of a reply is read") {
   json body = to_json(test::status());
   body["mode"] = "turbo";
+  const auto status = read_reply<StatusReport>(body);
+  REQUIRE(status);
+  CHECK(status->mode == Mode::observe);
+  CHECK(status->version == test::status().version);
+  body = to_json(test::web());
+  body["engine"] = body["phase"]["state"] = body["blocked_by"]["cpu"] = "made later";
+  const auto shown = read_reply<ContainerReport>(body);
+  REQUIRE(shown);
+  CHECK(shown->container.engine == ContainerInfo{}.engine);
+  CHECK(shown->phase.state == PhaseState::not_enough_history);
+  CHECK_FALSE(shown->cpu_blocked_by);
+  CHECK(shown->memory_blocked_by == Verdict::trial_running);
+}
+
+TEST_CASE("a reply with an unknown type is refused, and the key is named") {
+  json body = to_json(test::status());
+  body["mode"] = 7;
   CHECK(read_reply<StatusReport>(body).error().text ==
         "unknown reply: 'mode' has an unknown value; are command and daemon of the same version?");
   body["mode"] = "observe";
