@@ -132,6 +132,7 @@ std::expected<Reply, Complaint> ask_for(const std::string& socket_path, const Re
 template std::expected<StatusReport, Complaint> ask_for(const std::string&, const Request&);
 template std::expected<ListReply, Complaint> ask_for(const std::string&, const Request&);
 template std::expected<ActionReport, Complaint> ask_for(const std::string&, const Request&);
+template std::expected<HistoryReply, Complaint> ask_for(const std::string&, const Request&);
 template std::expected<ConfigReply, Complaint> ask_for(const std::string&, const Request&);
 template std::expected<LearnedReply, Complaint> ask_for(const std::string&, const Request&);
 

@@ -29,7 +29,7 @@ std::expected<nlohmann::json, Complaint> ask_daemon(const std::string& socket_pa
                                                     std::chrono::milliseconds limit = kDaemonLimit);
 
 // Like ask_daemon(), and reads the reply into its struct: StatusReport, ListReply, ActionReport,
-// ConfigReply or LearnedReply.
+// HistoryReply, ConfigReply or LearnedReply.
 template <class Reply>
 std::expected<Reply, Complaint> ask_for(const std::string& socket_path, const Request& request);
 

@@ -62,7 +62,7 @@ Result<EventSpan> event_span(const EventsRequest& request) {
 }
 
 nlohmann::json events_page(std::span<const JournalEvent> newest_first, bool more) {
-  nlohmann::json page = nlohmann::json::array();
+  std::vector<nlohmann::json> page;
   std::size_t bytes = 0;
   EventPlace last;
   for (const JournalEvent& event : newest_first) {
@@ -77,8 +77,7 @@ nlohmann::json events_page(std::span<const JournalEvent> newest_first, bool more
   }
   std::ranges::reverse(page);
   const bool earlier = more && !page.empty();
-  return ok_reply({{"events", std::move(page)},
-                   {"earlier", earlier ? nlohmann::json(place_text(last)) : nlohmann::json()}});
+  return to_json(EventsReply{std::move(page), earlier ? place_text(last) : ""});
 }
 
 }  // namespace cgphase

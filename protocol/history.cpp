@@ -291,10 +291,11 @@ std::vector<HistoryRow> rows_of(std::span<const HistoryPoint> points) {
   return rows;
 }
 
-json run_json(const StoredRecord& run) {
-  return {{"record", run.record},
-          {"first_seen", seconds_since_epoch(run.stored.first_seen)},
-          {"container", to_json(run.stored.container)}};
+HistoryReply run_reply(const StoredRecord& run) {
+  HistoryReply reply{.container = run.stored.container};
+  reply.record = run.record;
+  reply.first_seen = run.stored.first_seen;
+  return reply;
 }
 
 }  // namespace
@@ -338,22 +339,20 @@ Result<std::vector<HistoryPoint>> parse_history_page(const json& body) {
 
 json history_of_name(const ContainerInfo& container, std::span<const StoredRecord> runs,
                      std::span<const HistoryPoint> points, bool gone) {
-  json reply = history_reply(container, rows_of(points));
-  if (!runs.empty()) {
-    reply["record"] = runs.front().record;
-    reply["first_seen"] = seconds_since_epoch(runs.front().stored.first_seen);
-  }
-  reply["gone"] = gone;
-  json earlier = json::array();  // oldest first
-  for (std::size_t i = runs.size(); i > 1; --i) earlier.push_back(run_json(runs[i - 1]));
-  reply["earlier"] = std::move(earlier);
-  return reply;
+  HistoryReply reply;
+  if (!runs.empty()) reply = run_reply(runs.front());
+  reply.container = container;
+  reply.points = rows_of(points);
+  reply.gone = gone;
+  reply.earlier.emplace();
+  for (std::size_t i = runs.size(); i > 1; --i) reply.earlier->push_back(run_reply(runs[i - 1]));
+  return to_json(reply);
 }
 
 json history_of_record(const StoredRecord& run, std::span<const HistoryPoint> points) {
-  json reply = history_reply(run.stored.container, rows_of(points));
-  reply.update(run_json(run));
-  return reply;
+  HistoryReply reply = run_reply(run);
+  reply.points = rows_of(points);
+  return to_json(reply);
 }
 
 json records_page(std::span<const RecordEntry> records) {

@@ -189,38 +189,4 @@ ExplainReply explain_reply(const ExplainReport& report) {
   return reply;
 }
 
-json to_json(const EventReport& report) {
-  json out = {{"time", seconds_since_epoch(report.time)}, {"name", escape_name(report.name)}};
-  if (report.decision) {
-    out["event"] = "decision";
-    out["decision"] = to_json(*report.decision, report.time);
-    out["writer"] = report.writer.empty() ? json() : json(printable(report.writer));
-    out["sentence"] = explain_sentence(report.name, *report.decision, nullptr, report.writer);
-  }
-  if (report.outcome) {
-    out["event"] = "outcome";
-    out["outcome"] = to_json(*report.outcome, report.time);
-    out["sentence"] = outcome_sentence(report.name, *report.outcome);
-  }
-  return out;
-}
-
-json events_reply(std::span<const EventReport> events) {
-  json out = json::array();
-  for (const EventReport& event : events) out.push_back(to_json(event));
-  return ok_reply({{"events", std::move(out)}});
-}
-
-json history_reply(const ContainerInfo& container, std::span<const HistoryRow> rows) {
-  json points = json::array();
-  for (const HistoryRow& row : rows)
-    points.push_back({{"time", seconds_since_epoch(row.time)},
-                      {"phase", to_json(row.phase)},
-                      {"cpu_cores", or_null(row.cpu_cores)},
-                      {"memory_need_bytes", or_null(row.memory_need_bytes)},
-                      {"memory_current_bytes", or_null(row.memory_current_bytes)},
-                      {"limits", to_json(row.limits)}});
-  return ok_reply({{"container", to_json(container)}, {"points", std::move(points)}});
-}
-
 }  // namespace cgphase

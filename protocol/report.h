@@ -7,7 +7,7 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -110,7 +110,7 @@ struct ListReply {
 };
 nlohmann::json to_json(const ListReply& reply);
 
-// Reads a reply: ContainerReport, ListReply, StatusReport, ExplainReply or ActionReport. A missing
+// Reads a reply: one of the structs with a to_json() here or in protocol/replies.h. A missing
 // key or an unknown word leaves the default. Errors: invalid (an error reply; an unknown type).
 template <class T>
 Result<T> read_reply(const nlohmann::json& body);
@@ -225,10 +225,15 @@ struct EventReport {
   std::optional<Decision> decision;   // exactly one of decision and outcome
   std::optional<Outcome> outcome;
   std::string writer = {};            // of the decision, as in JournalDecision
+  std::string sentence = {};          // set by reading; to_json() makes it from the others
 };
 nlohmann::json to_json(const EventReport& report);
 // The reply to `events`, oldest first.
-nlohmann::json events_reply(std::span<const EventReport> events);
+struct EventsReply {
+  std::vector<nlohmann::json> events;  // EventReport; reading gives time, name and sentence
+  std::string earlier = {};            // `before` of the previous page; empty: there is none
+};
+nlohmann::json to_json(const EventsReply& reply);
 
 struct HistoryRow {
   WallTime time;
@@ -237,8 +242,17 @@ struct HistoryRow {
   std::optional<std::uint64_t> memory_need_bytes, memory_current_bytes;
   Limits limits;
 };
-// The reply to `history`, oldest first.
-nlohmann::json history_reply(const ContainerInfo& container, std::span<const HistoryRow> rows);
+// The reply to `history`. A reply by record has no `gone` and no `earlier`, and an entry of
+// `earlier` has no points.
+struct HistoryReply {
+  ContainerInfo container;
+  std::optional<std::int64_t> record;  // its number in the history
+  std::optional<WallTime> first_seen;
+  std::optional<std::vector<HistoryRow>> points;  // oldest first
+  std::optional<bool> gone;
+  std::optional<std::vector<HistoryReply>> earlier;  // of this name, oldest first
+};
+nlohmann::json to_json(const HistoryReply& reply);
 
 // --- acting: mode, pause, resume, restore ---
 

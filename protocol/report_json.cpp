@@ -3,6 +3,7 @@
 #include "protocol/protocol.h"
 #include "protocol/read_reply.h"
 #include "protocol/report.h"
+#include "protocol/sentence.h"
 
 namespace cgphase {
 
@@ -266,6 +267,37 @@ void visit_fields(auto& field, Is<ActionReport> auto& report) {
   field("failures", report.failures);
 }
 
+// --- journal and history ---
+
+void visit_fields(auto& field, Is<EventReport> auto& event) {
+  field("time", event.time);
+  field("name", Name{event.name});
+  field("sentence", event.sentence);
+}
+
+void visit_fields(auto& field, Is<EventsReply> auto& reply) {
+  field("events", reply.events);
+  field("earlier", OptionalText{reply.earlier});
+}
+
+void visit_fields(auto& field, Is<HistoryRow> auto& row) {
+  field("time", row.time);
+  field("phase", row.phase);
+  field("cpu_cores", row.cpu_cores);
+  field("memory_need_bytes", row.memory_need_bytes);
+  field("memory_current_bytes", row.memory_current_bytes);
+  field("limits", row.limits);
+}
+
+void visit_fields(auto& field, Is<HistoryReply> auto& reply) {
+  field("container", reply.container);
+  field.if_present("record", reply.record);
+  field.if_present("first_seen", reply.first_seen);
+  field.if_present("points", reply.points);
+  field.if_present("gone", reply.gone);
+  field.if_present("earlier", reply.earlier);
+}
+
 namespace {
 
 // Schema set: a whole reply.
@@ -287,6 +319,27 @@ json to_json(const Outcome& outcome, WallTime time) {
 json to_json(const ExplainedDecision& decision) { return FieldWriter::json_of(decision); }
 json to_json(const ContainerReport& report) { return FieldWriter::json_of(report); }
 
+json to_json(const EventReport& report) {
+  EventReport event = report;
+  if (report.decision)
+    event.sentence = explain_sentence(report.name, *report.decision, nullptr, report.writer);
+  if (report.outcome) event.sentence = outcome_sentence(report.name, *report.outcome);
+  FieldWriter field;
+  visit_fields(field, event);
+  if (report.decision) {
+    field("event", "decision");
+    field("decision", JournalDecision{report.time, *report.decision});
+    field("writer", OptionalText{report.writer});
+  }
+  if (report.outcome) {
+    field("event", "outcome");
+    field("outcome", JournalOutcome{report.time, *report.outcome});
+  }
+  return std::move(field.out);
+}
+
+json to_json(const EventsReply& reply) { return reply_of(reply); }
+json to_json(const HistoryReply& reply) { return reply_of(reply); }
 json to_json(const ListReply& reply) { return reply_of(reply); }
 json to_json(const StatusReport& report) { return reply_of(report); }
 json to_json(const ExplainReply& reply) { return reply_of(reply); }
@@ -298,5 +351,8 @@ template Result<ListReply> read_reply(const json& body);
 template Result<StatusReport> read_reply(const json& body);
 template Result<ExplainReply> read_reply(const json& body);
 template Result<ActionReport> read_reply(const json& body);
+template Result<EventReport> read_reply(const json& body);
+template Result<EventsReply> read_reply(const json& body);
+template Result<HistoryReply> read_reply(const json& body);
 
 }  // namespace cgphase

@@ -147,8 +147,8 @@ std::unexpected<Error> no_such(const std::string& output, const Form& form) {
 }
 
 // Reads a reply into its struct, then renders it.
-template <class Reply, class... More>
-auto typed(std::string (*render)(const Reply&, More...)) {
+template <class Text, class Reply, class... More>
+auto typed(Text (*render)(const Reply&, More...)) {
   return [render](const json& body, More... more) -> Result<std::string> {
     const Result<Reply> reply = read_reply<Reply>(body);
     if (!reply) return std::unexpected(reply.error());
@@ -169,14 +169,16 @@ Result<std::string> show_text(const json& body, const TextStyle& style) {
 
 }  // namespace
 
-const Form kStatusForm{.text = typed(render_status), .metrics = typed<StatusReport>(openmetrics)};
+const Form kStatusForm{.text = typed(render_status),
+                       .metrics = typed<std::string, StatusReport>(openmetrics)};
 const Form kListForm{.text = typed(render_list), .rows = "/containers",
                      .columns = kContainerColumns, .metrics = typed(list_metrics)};
 const Form kShowForm{
     .text = show_text, .columns = kContainerColumns, .metrics = typed(show_metrics)};
 const Form kExplainForm{.text = typed(render_explain)};
-const Form kHistoryForm{.text = render_history, .rows = "/points", .columns = kHistoryColumns};
-const Form kEventsForm{.text = render_events, .rows = "/events", .columns = kEventColumns};
+const Form kHistoryForm{
+    .text = typed(render_history), .rows = "/points", .columns = kHistoryColumns};
+const Form kEventsForm{.text = typed(render_events), .rows = "/events", .columns = kEventColumns};
 const Form kActionForm{.text = typed(render_action)};
 const Form kDoctorForm{.text = render_doctor, .rows = "/findings", .columns = kFindingColumns};
 

@@ -18,8 +18,8 @@ std::string render_list(const ListReply& reply, const TextStyle& style);
 std::string render_show(const ContainerReport& report, const nlohmann::json& bursts,
                         const TextStyle& style);
 std::string render_explain(const ExplainReply& reply, const TextStyle& style);
-std::string render_history(const nlohmann::json& body, const TextStyle& style);
-std::string render_events(const nlohmann::json& body, const TextStyle& style);
+std::string render_history(const HistoryReply& reply, const TextStyle& style);
+Result<std::string> render_events(const EventsReply& reply, const TextStyle& style);
 std::string render_action(const ActionReport& report, const TextStyle& style);
 std::string render_doctor(const nlohmann::json& body, const TextStyle& style);
 

@@ -19,11 +19,6 @@ using nlohmann::json;
 
 constexpr std::size_t kEarlierShown = 10;
 
-std::string time_cell(const json& body, const char* path, const TextStyle& style) {
-  const auto seconds = view_number(body, path);
-  return seconds ? time_text(*seconds, style.utc) : "-";
-}
-
 std::string time_cell(WallTime time, const TextStyle& style) {
   return time_text(seconds_since_epoch(time), style.utc);
 }
@@ -122,11 +117,6 @@ std::string earlier(const std::vector<ExplainedDecision>& decisions, const TextS
   return text;
 }
 
-std::string letter_cell(const json& point) {
-  const std::string letter = view_text(point, "/phase/letter");
-  return letter.empty() ? "-" : letter;
-}
-
 }  // namespace
 
 std::string render_explain(const ExplainReply& reply, const TextStyle& style) {
@@ -135,28 +125,31 @@ std::string render_explain(const ExplainReply& reply, const TextStyle& style) {
   return text + earlier(reply.decisions, style);
 }
 
-std::string render_events(const json& body, const TextStyle& style) {
+Result<std::string> render_events(const EventsReply& reply, const TextStyle& style) {
   std::string text;
-  for (const json& event : view_array(body, "/events"))
-    text += time_cell(event, "/time", style) + "  " + view_text(event, "/sentence") + "\n";
+  for (const json& event : reply.events) {
+    const Result<EventReport> report = read_reply<EventReport>(event);
+    if (!report) return std::unexpected(report.error());
+    text += time_cell(report->time, style) + "  " + printable(report->sentence) + "\n";
+  }
   if (text.empty() && style.legend) return "no events in this time\n";
   return text;
 }
 
-std::string render_history(const json& body, const TextStyle& style) {
+std::string render_history(const HistoryReply& reply, const TextStyle& style) {
   using enum Table::Align;
-  const json& points = view_array(body, "/points");
-  if (points.empty()) return style.legend ? "no history in this time\n" : "";
+  if (!reply.points || reply.points->empty())
+    return style.legend ? "no history in this time\n" : "";
   Table table({{"TIME", left}, {"PHASE", left}, {"CPU", right}, {"CPU LIMIT", right},
                {"NEED", right}, {"CHARGED", right}, {"MEMORY LIMIT", right}});
-  for (const json& point : points)
-    table.add({{time_cell(point, "/time", style), Tone::plain},
-               {letter_cell(point), Tone::plain},
-               {cores_text(view_number(point, "/cpu_cores")), Tone::plain},
-               {cores_text(view_number(point, "/limits/cpu_cores")), Tone::plain},
-               {bytes_text(view_number(point, "/memory_need_bytes")), Tone::plain},
-               {bytes_text(view_number(point, "/memory_current_bytes")), Tone::plain},
-               {bytes_text(view_number(point, "/limits/memory_bytes")), Tone::plain}});
+  for (const HistoryRow& row : *reply.points)
+    table.add({{time_cell(row.time, style), Tone::plain},
+               {phase_letter(row.phase), Tone::plain},
+               {cores_text(row.cpu_cores), Tone::plain},
+               {cores_text(real(row.limits.cpu_cores())), Tone::plain},
+               {bytes_text(real(row.memory_need_bytes)), Tone::plain},
+               {bytes_text(real(row.memory_current_bytes)), Tone::plain},
+               {bytes_text(real(row.limits.memory_bytes())), Tone::plain}});
   return table.text(style);
 }
 

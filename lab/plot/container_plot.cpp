@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -13,7 +11,6 @@
 #include "base/text.h"
 #include "cli/output/print.h"
 #include "cli/output/time_text.h"
-#include "cli/output/view.h"
 #include "lab/plot/phase_lane.h"
 #include "lab/plot/trace_plot.h"
 #include "model/model.h"
@@ -22,36 +19,10 @@
 namespace cgphase {
 namespace {
 
-using nlohmann::json;
-
 constexpr double kDefaultSeconds = 3600;
-constexpr double kMaxTime = 9e9, kMaxQuantity = 1e18;
 constexpr int kMostPoints = 3600;  // this many fit into a reply
 constexpr std::size_t kMostReplies = 20;
-constexpr double kPeriodUsec = 100'000, kMostUsec = 1e15;
-
-std::optional<double> quantity(const json& point, const char* path) {
-  const std::optional<double> value = view_number(point, path);
-  return value && *value >= 0 && *value <= kMaxQuantity ? value : std::nullopt;
-}
-
-int lane_phase(const json& point) {
-  const std::string state = view_text(point, "/phase/state");
-  const std::optional<double> index = view_number(point, "/phase/index");
-  if (state == to_string(PhaseState::known) && index && *index >= 0 && *index < kMaxPhases)
-    return static_cast<int>(*index);
-  return state == to_string(PhaseState::unknown) ? kLaneUnknown : kLaneNothing;
-}
-
-Limits limits_of(const json& point) {
-  Limits limits;
-  if (const auto cores = quantity(point, "/limits/cpu_cores"); cores && *cores <= 1e9)
-    limits.cpu_max = CpuMax{
-        Microseconds{static_cast<std::uint64_t>(std::llround(*cores * kPeriodUsec))}};
-  if (const auto bytes = quantity(point, "/limits/memory_bytes"))
-    limits.memory_max = MemoryLimit{Bytes{static_cast<std::uint64_t>(*bytes)}};
-  return limits;
-}
+constexpr double kMostUsec = 1e15;
 
 // Rebuilds samples from points, as far as a plot needs them: a counter of CPU time, which falls if
 // the daemon had no rate.
@@ -59,30 +30,30 @@ class Rebuilder {
  public:
   // Skips points that are not newer than the last one: a reply begins with the last point of the
   // previous reply.
-  void add(const json& point) {
-    const std::optional<double> time = quantity(point, "/time");
-    if (!time || *time > kMaxTime || (before_ && *time <= *before_)) return;
+  void add(const HistoryRow& point) {
+    if (before_ && point.time <= *before_) return;
     TraceRow row;
-    row.wall_time = WallTime(std::chrono::nanoseconds(std::llround(*time * 1e9)));
+    row.wall_time = point.time;
     row.time = MonotonicTime(row.wall_time.time_since_epoch());
-    const double seconds = before_ ? *time - *before_ : 0;
-    before_ = time;
-    const auto cores = quantity(point, "/cpu_cores");
-    if (cores) usec_ += static_cast<std::uint64_t>(std::min(*cores * seconds * 1e6, kMostUsec));
-    else --usec_;
+    const double seconds =
+        before_ ? std::chrono::duration<double>(point.time - *before_).count() : 0;
+    before_ = point.time;
+    if (point.cpu_cores && *point.cpu_cores >= 0)
+      usec_ += static_cast<std::uint64_t>(std::min(*point.cpu_cores * seconds * 1e6, kMostUsec));
+    else
+      --usec_;
     row.sample.cpu.usage_usec = usec_;
-    if (const auto need = quantity(point, "/memory_need_bytes"))
-      row.sample.memory.anon_bytes = static_cast<std::uint64_t>(*need);
-    row.sample.limits = limits_of(point);
+    row.sample.memory.anon_bytes = point.memory_need_bytes;
+    row.sample.limits = point.limits;
     execution.rows.push_back(std::move(row));
-    phases.push_back(lane_phase(point));
+    phases.push_back(point.phase.index < kMaxPhases ? lane_phase(point.phase) : kLaneNothing);
   }
 
   Execution execution;
   std::vector<int> phases;
 
  private:
-  std::optional<double> before_;
+  std::optional<WallTime> before_;
   std::uint64_t usec_ = std::uint64_t{1} << 32;  // not 0, so that it can fall
 };
 
@@ -96,21 +67,20 @@ std::expected<double, Complaint> seconds_of(const std::string& text, double othe
 
 // A reply has the oldest points of its span. If it is full, the next request starts at its last
 // point.
-std::expected<std::vector<json>, Complaint> ask_history(const std::string& name, double from,
-                                                        double until,
-                                                        const CommonOptions& common) {
+std::expected<std::vector<HistoryReply>, Complaint> ask_history(const std::string& name,
+                                                                double from, double until,
+                                                                const CommonOptions& common) {
   // JSON cannot contain bytes that are not UTF-8: such a name is sent in its printed form.
   const std::string sent = printable(name) == name ? name : escape_name(name);
-  std::vector<json> replies;
+  std::vector<HistoryReply> replies;
   for (;;) {
-    auto reply = ask_daemon(common.socket, HistoryRequest{.container = sent,
-                                                          .from_seconds = from,
-                                                          .until_seconds = until,
-                                                          .limit = kMostPoints});
+    auto reply = ask_for<HistoryReply>(common.socket, HistoryRequest{.container = sent,
+                                                                     .from_seconds = from,
+                                                                     .until_seconds = until,
+                                                                     .limit = kMostPoints});
     if (!reply) return std::unexpected(reply.error());
-    const json& points = view_array(*reply, "/points");
-    const bool full = points.size() >= std::size_t{kMostPoints};
-    if (full) from = std::max(view_number(points.back(), "/time").value_or(until), from);
+    const bool full = reply->points && reply->points->size() >= std::size_t{kMostPoints};
+    if (full) from = std::max(seconds_since_epoch(reply->points->back().time), from);
     replies.push_back(*std::move(reply));
     if (!full || from >= until) return replies;
     if (replies.size() == kMostReplies)
@@ -122,18 +92,19 @@ std::expected<std::vector<json>, Complaint> ask_history(const std::string& name,
 
 }  // namespace
 
-std::expected<std::string, Complaint> draw_history(std::span<const json> replies,
+std::expected<std::string, Complaint> draw_history(std::span<const HistoryReply> replies,
                                                    int phase_count) {
   Rebuilder history;
-  for (const json& reply : replies)
-    for (const json& point : view_array(reply, "/points")) history.add(point);
-  const std::string name = view_text(replies.front(), "/container/name");
+  for (const HistoryReply& reply : replies)
+    if (reply.points)
+      for (const HistoryRow& point : *reply.points) history.add(point);
+  const ContainerInfo& container = replies.front().container;
   if (history.phases.empty())
-    return complaint(Exit::invalid, name + ": nothing was recorded in this time; choose an earlier "
-                                           "--since");
-  // The daemon has escaped the names, and the plot escapes them again.
-  history.execution.id = unescape_name(name);
-  history.execution.service = unescape_name(view_text(replies.front(), "/container/image"));
+    return complaint(Exit::invalid, escape_name(container.name) +
+                                        ": nothing was recorded in this time; choose an earlier "
+                                        "--since");
+  history.execution.id = container.name;
+  history.execution.service = container.image;
   TracePlot plot;
   plot.kind = "Container";
   plot.source = history.execution.id;

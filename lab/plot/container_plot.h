@@ -2,7 +2,6 @@
 #pragma once
 
 #include <expected>
-#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 
@@ -23,7 +22,7 @@ std::expected<std::string, Complaint> plot_container(const ContainerPlotOptions&
 
 // Draws replies to `history`, at least one, in order of time. The daemon's model has `phase_count`
 // phases. Values that a reply lacks are absent in the picture. Complaints: invalid (no points).
-std::expected<std::string, Complaint> draw_history(std::span<const nlohmann::json> replies,
+std::expected<std::string, Complaint> draw_history(std::span<const HistoryReply> replies,
                                                    int phase_count);
 
 }  // namespace cgphase

@@ -146,4 +146,17 @@ inline ExplainReport explain() {
   return report;
 }
 
+inline EventsReply events_of(const std::vector<EventReport>& reports) {
+  EventsReply reply;
+  for (const EventReport& report : reports) reply.events.push_back(to_json(report));
+  return reply;
+}
+inline nlohmann::json events_reply(const std::vector<EventReport>& reports) {
+  return to_json(events_of(reports));
+}
+inline nlohmann::json history_reply(const ContainerInfo& container,
+                                    const std::vector<HistoryRow>& rows) {
+  return to_json(HistoryReply{.container = container, .points = rows});
+}
+
 }  // namespace cgphase::test

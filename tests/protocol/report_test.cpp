@@ -406,7 +406,7 @@ TEST_CASE("events are decisions and outcomes with a sentence each") {
   std::vector<EventReport> events(2);
   events[0].decision = Decision{};
   events[1].outcome = Outcome{};
-  const json out = events_reply(events);
+  const json out = test::events_reply(events);
   CHECK(out["events"][0]["event"] == "decision");
   CHECK(out["events"][1]["event"] == "outcome");
   CHECK(out["events"][1].contains("sentence"));
@@ -423,8 +423,8 @@ TEST_CASE("every reply carries the schema") {
   CHECK(to_json(ListReply{})["schema"] == 2);
   CHECK(to_json(StatusReport{})["schema"] == 2);
   CHECK(to_json(ExplainReport{})["schema"] == 2);
-  CHECK(events_reply({})["schema"] == 2);
-  CHECK(history_reply({}, {})["schema"] == 2);
+  CHECK(test::events_reply({})["schema"] == 2);
+  CHECK(test::history_reply({}, {})["schema"] == 2);
   CHECK(to_json(ActionReport{})["schema"] == 2);
 }
 
@@ -446,7 +446,7 @@ TEST_CASE("hostile names leave as printable UTF-8 in every report") {
   const ActionReport action{kHostile, kHostile, {kHostile}, {kHostile}};
   for (const json& out :
        {to_json(ListReply{{container}}), to_json(status), to_json(explain),
-        events_reply(std::vector{event}), history_reply(container.container, {}),
+        test::events_reply(std::vector{event}), test::history_reply(container.container, {}),
         to_json(action)}) {
     const std::string text = out.dump();  // throws on malformed UTF-8
     CHECK(text.find('\x1b') == std::string::npos);

@@ -265,7 +265,7 @@ TEST_CASE("explain without a decision prints one sentence") {
 }
 
 TEST_CASE("events are one line each") {
-  CHECK(render_events(events_reply(events_of("web-1")), plain()) ==
+  CHECK(render_events(test::events_of(events_of("web-1")), plain()).value() ==
         "2026-03-15 14:30:00 UTC  web-1: memory limit lowered from 2.0 GiB to 1.5 GiB because "
         "phase B needs 1.0 GiB (142 samples); not answered yet.\n"
         "2026-03-15 14:30:30 UTC  web-1: decision 17: the trial passed (refaults 2 -> 2 per s).\n");
@@ -279,7 +279,7 @@ TEST_CASE("history is a table of samples") {
        .memory_need_bytes = 4096,
        .memory_current_bytes = std::nullopt,
        .limits = web().limits}};
-  CHECK(render_history(history_reply(web().container, rows), plain()) ==
+  CHECK(render_history({.container = web().container, .points = rows}, plain()) ==
         "TIME                     PHASE   CPU  CPU LIMIT     NEED  CHARGED  MEMORY LIMIT\n"
         "2026-03-15 14:30:00 UTC  B      0.50       0.60  4.0 KiB        -       1.2 GiB\n");
 }
