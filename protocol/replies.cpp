@@ -17,7 +17,7 @@ void visit_fields(auto& field, Is<HostCapacity> auto& host) {
   field("memory_bytes", host.memory);
 }
 
-void visit_fields(auto& field, Is<ConfigRow> auto& row) {
+void visit_fields(auto& field, Is<ConfigEntry> auto& row) {
   field("key", row.key);
   field("value", row.value);
   field("origin", row.origin);

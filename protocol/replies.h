@@ -13,16 +13,16 @@
 
 namespace cgphase {
 
-struct ConfigRow {
+struct ConfigEntry {
   std::string key, value, origin;  // value as in the file
 };
 struct ConfigReply {
-  std::vector<ConfigRow> config, modes;  // modes of containers, by a command
+  std::vector<ConfigEntry> config, modes;  // modes of containers, by a command
 };
 nlohmann::json to_json(const ConfigReply& reply);
 
 // The command's answer to `config diff`: "config" of the reply, reduced to what differs.
-struct ConfigDifference : ConfigRow {
+struct ConfigDifference : ConfigEntry {
   std::optional<std::string> shipped;  // "default": null for a key that the command does not know
 };
 struct ConfigDifferences {

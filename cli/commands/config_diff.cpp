@@ -28,7 +28,7 @@ ConfigDefaults parse_config_defaults(std::string_view file) {
 
 ConfigDifferences config_differences(const ConfigReply& reply, const ConfigDefaults& defaults) {
   ConfigDifferences differences;
-  for (const ConfigRow& row : reply.config) {
+  for (const ConfigEntry& row : reply.config) {
     const auto known = defaults.find(row.key);
     if (known != defaults.end() && known->second != row.value)
       differences.config.push_back({row, known->second});

@@ -22,7 +22,7 @@ constexpr const char* kStateDir = "/var/lib/cgphase";
 // Parses a value of the configuration. Quoted text and numbers of TOML are JSON, too.
 json toml_value(const std::string& text) { return json::parse(text, nullptr, false); }
 
-void take_row(const ConfigRow& row, HostSetting& host) {
+void take_row(const ConfigEntry& row, HostSetting& host) {
   const auto& [key, raw, origin] = row;
   const json value = toml_value(raw);
   const std::string text = value.is_string() ? value.get<std::string>() : std::string();
@@ -72,7 +72,7 @@ OrComplaint<HostSetting> host_setting(const CommonOptions& options, const std::s
   if (state_dir.empty() && !status && !gone(status)) return std::unexpected(status.error());
   if (config && status) {
     HostSetting asked;
-    for (const ConfigRow& row : config->config) take_row(row, asked);
+    for (const ConfigEntry& row : config->config) take_row(row, asked);
     asked.running = true;
     asked.model = status->model.path;
     if (state_dir.empty() || asked.state_dir == state_dir) return asked;

@@ -221,6 +221,26 @@ TEST_CASE("a reply that is read and written again is the same") {
   same(status, read_reply<StatusReport>(status));
   same(explained, read_reply<ExplainReply>(explained));
   same(action, read_reply<ActionReport>(action));
+  // A time with microseconds: paging asks for what comes after the last one.
+  const WallTime time(std::chrono::microseconds(1'773'585'000'123'457));
+  HistoryReply run{.container = test::web().container, .record = 7, .first_seen = time};
+  HistoryReply history = run;
+  history.points = {{.time = time, .phase = test::web().phase, .cpu_cores = 0.5,
+                     .memory_need_bytes = 4096, .memory_current_bytes = {},
+                     .limits = test::web().limits}};
+  const json by_record = to_json(history);
+  history.gone = true;
+  history.earlier = {run};
+  const json by_name = to_json(history);
+  same(by_record, read_reply<HistoryReply>(by_record));
+  same(by_name, read_reply<HistoryReply>(by_name));
+  CHECK_FALSE(by_record.contains("gone"));
+  CHECK(by_name["earlier"][0].contains("record"));
+  CHECK_FALSE(by_name["earlier"][0].contains("points"));
+  const json events = to_json(EventsReply{{by_record}, "1-2-3"}), last = to_json(EventsReply{});
+  same(events, read_reply<EventsReply>(events));
+  same(last, read_reply<EventsReply>(last));
+  CHECK(last["earlier"].is_null());
 }
 
 TEST_CASE("an unknown word leaves the default, or is absent, and the rest of a reply is read") {

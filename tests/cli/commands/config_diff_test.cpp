@@ -12,7 +12,7 @@ using nlohmann::json;
 
 namespace {
 
-std::vector<ConfigDifference> differences_of(const std::vector<ConfigRow>& rows) {
+std::vector<ConfigDifference> differences_of(const std::vector<ConfigEntry>& rows) {
   const ConfigDefaults defaults = {{"mode", "\"observe\""}, {"store.cap", "\"256M\""}};
   return config_differences({.config = rows}, defaults).config;
 }
