@@ -45,7 +45,7 @@ inline constexpr TierAges kTierAges = {std::chrono::days(1), std::chrono::days(7
 // open it again; until that succeeds calls return io.
 class Store {
  public:
-  static constexpr std::chrono::seconds kFlushInterval{10};
+  static constexpr std::chrono::seconds kFlushInterval{30};
 
   struct Options {
     std::string path;  // ":memory:" in tests

@@ -75,7 +75,7 @@ decided_by() {  # CONTAINER TIME
 }
 
 flushed() {
-  [ "$(cli history test-idle --until $((EPOCHSECONDS - 12)) -n 5 -o csv | grep -c '^[0-9]')" -ge 2 ]
+  [ "$(cli history test-idle --until $((EPOCHSECONDS - 32)) -n 5 -o csv | grep -c '^[0-9]')" -ge 2 ]
 }
 
 # Each sample of that time is in the history or counted as dropped. The interval is one second; half

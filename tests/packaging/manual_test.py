@@ -130,7 +130,8 @@ class Completions(unittest.TestCase):
                               capture_output=True, text=True, check=True,
                               env={**os.environ, "PATH": path})
         self.assertEqual(done.stderr, "")
-        return set(done.stdout.split())
+        # zsh drops what does not begin with the word; its stand-in does not.
+        return {each for each in done.stdout.split() if each.startswith(words[-1])}
 
     def check(self, shell, script):
         self.assertTrue(shutil.which(shell), f"install the package {shell}")
@@ -158,7 +159,11 @@ class Completions(unittest.TestCase):
                 (["top", "--sort", ""], {"cpu", "memory", "saved", "name"})):
             with self.subTest(words=words):
                 self.assertEqual(self.offered(shell, script, *words), values)
-        self.assertIn("README.md", self.offered(shell, script, "predict", "--model", ""))
+        files = self.offered(shell, script, "predict", "--model", "")
+        if shell == "bash":  # completes files itself if nothing is offered
+            self.assertEqual(files, set())
+        else:
+            self.assertIn("README.md", files)
         self.assertIn("phase", self.offered(shell, script, "replay", "--policy", ""))
 
     def test_bash_offers_every_verb_and_option_and_no_other(self):

@@ -45,10 +45,10 @@ FOLDERS = {
     "protocol": "base policy/budget",
     "agent/config": "base policy policy/safety",
     "agent/server": "base protocol",
-    "agent/http": "base collectors protocol agent/config agent/server agent/logging",
     "agent/observers": "base cgroupfs collectors collectors/ebpf collectors/gpu model "
                        "policy/phase policy/safety core",
     "agent/logging": "base cgroupfs control protocol agent/observers",
+    "agent/http": "base collectors protocol agent/config agent/server agent/logging",
     "agent": "base cgroupfs collectors collectors/ebpf collectors/gpu model policy policy/budget "
              "policy/safety control/lease control/fast_path control/writer storage core protocol "
              "agent/config agent/server agent/http agent/observers agent/logging",
