@@ -19,6 +19,8 @@ namespace {
 constexpr std::size_t kKnownImages = 256;
 // Runs that wait for the history. Above this, the oldest are dropped.
 constexpr std::ptrdiff_t kMostPending = 256;
+// What the history refused is offered again.
+constexpr std::chrono::seconds kRetryInterval{10};
 constexpr const char* kBurstsSuffix = "#bursts";
 // In this time every run that goes on is saved once.
 constexpr std::chrono::nanoseconds kCheckpointInterval = std::chrono::minutes(5);
@@ -123,14 +125,14 @@ void Learning::take_history(const Result<EarlierRuns>& earlier) {
   parts_.core.take_earlier(earlier->safety, parts_.tick.wall_time);
 }
 
-// Saves changes at once. What could not be saved is tried again at the interval of the history.
+// Saves changes at once. What could not be saved is tried again every kRetryInterval.
 void Learning::save_safety_memory(bool last) {
   const bool news = parts_.core.drain_safety_news();
   safety_unsaved_ = safety_unsaved_ || news;
   const bool due = news || last || parts_.tick.time >= next_safety_try_;
   // A locked history may have more than this daemon knows.
   if (!parts_.store || history_.locked || !safety_unsaved_ || !due) return;
-  next_safety_try_ = parts_.tick.time + Store::kFlushInterval;
+  next_safety_try_ = parts_.tick.time + kRetryInterval;
   safety_unsaved_ = !parts_.store->query(
       [this, post = post_,
        memory = safety_memory_to_json(parts_.core.safety_memory())](Store& store) {
@@ -241,7 +243,7 @@ void Learning::add_saved_bursts(const std::string& image, const nlohmann::json& 
   for (const RunBursts& run : fresh) parts_.bursts.add(image, run);
 }
 
-// Runs that could not be stored are tried again at the interval of the history. The last time comes
+// Runs that could not be stored are tried again every kRetryInterval. The last time comes
 // after the samples, because it takes longer and the stop may not wait for its end.
 void Learning::save_runs(bool last) {
   if (pending_.empty() || (!last && parts_.tick.time < next_runs_try_)) return;
@@ -314,7 +316,7 @@ void Learning::save_live_runs(const std::string& image_key) {
 
 // Puts runs that could not be stored before those that ended since.
 void Learning::retry_later(PendingRuns&& older) {
-  next_runs_try_ = parts_.tick.time + Store::kFlushInterval;
+  next_runs_try_ = parts_.tick.time + kRetryInterval;
   const auto put_back = [](auto& runs, auto& before) {
     runs.insert(runs.begin(), std::make_move_iterator(before.begin()),
                 std::make_move_iterator(before.end()));

@@ -242,8 +242,7 @@ class FieldReader {
   static bool take(const json& from, WallTime& time) {
     double seconds = 0;
     if (!take(from, seconds) || !(seconds >= 0 && seconds <= 9e9)) return false;
-    // A double keeps a time of today to a quarter of a microsecond. This gives the same double.
-    time = WallTime(std::chrono::nanoseconds(std::llround(seconds * 1e9L)));
+    time = WallTime(std::chrono::milliseconds(std::llround(seconds * 1000)));  // as it was written
     return true;
   }
   static bool take(const json& from, Bytes& bytes) { return take(from, bytes.value); }
