@@ -119,6 +119,8 @@ Agent::Agent(Config config, Parts parts, const Clock& clock, Post post)
   follow_host_mode();
 }
 
+Agent::~Agent() = default;
+
 void Agent::tick() {
   tick_requested_ = false;
   step(collect());

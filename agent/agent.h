@@ -60,6 +60,7 @@ class Agent {
   using Post = std::function<void(std::function<void()>)>;
 
   Agent(Config config, Parts parts, const Clock& clock, Post post);
+  ~Agent();
 
   // One turn of the loop: collect, Core::step(), apply; then learning and history.
   void tick();

@@ -78,6 +78,8 @@ const Answers::Share Answers::kFitShare = {.containers = 400, .fewest = 1, .most
 Answers::Answers(Agent& agent, const Clock& clock, Agent::Post post, Facts facts)
     : agent_(agent), clock_(clock), post_(std::move(post)), facts_(std::move(facts)) {}
 
+Answers::~Answers() = default;
+
 ContainerReport Answers::report(const ContainerView& view) const {
   ContainerReport report{.container = view.info,
                          .mode = view.mode,

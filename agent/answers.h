@@ -44,6 +44,7 @@ class Answers {
   };
 
   Answers(Agent& agent, const Clock& clock, Agent::Post post, Facts facts);
+  ~Answers();
 
   void answer(const Request& request, const Peer& peer, const Respond& respond);
   StatusReport status() const;

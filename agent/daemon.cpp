@@ -1,14 +1,6 @@
 #include "agent/daemon.h"
 
-#include <utility>  // before Asio 1.74, which uses std::exchange without it
-
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/signal_set.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <csignal>
-#include <fcntl.h>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -16,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 #include "agent/agent.h"
 #include "agent/answers.h"
@@ -24,6 +17,7 @@
 #include "agent/logging/event_log.h"
 #include "agent/logging/host_log.h"
 #include "agent/readiness.h"
+#include "agent/server/event_loop.h"
 #include "agent/server/instance_lock.h"
 #include "agent/server/notify.h"
 #include "agent/server/socket_server.h"
@@ -44,8 +38,6 @@
 
 namespace cgphase {
 namespace {
-
-namespace asio = boost::asio;
 
 constexpr std::chrono::seconds kStatusInterval{10};
 // So long a companion has to live after one that ended before that.
@@ -68,17 +60,12 @@ std::string boot_id() {
   return id ? id->substr(0, id->find('\n')) : "unknown";
 }
 
-}  // namespace
-
-namespace {
-
 // Everything that lives as long as the daemon, in the order in which it must be made; destruction
 // in the opposite order. Made on the main thread, which then runs the loop.
 class Daemon {
  public:
   Daemon(const DaemonOptions& options, Config config, const HostLog::Tell& tell, HostLog& log)
-      : options_(options), config_(std::move(config)), log_(log), changes_(tell),
-        work_(io_.get_executor()) {}
+      : options_(options), config_(std::move(config)), log_(log), changes_(tell) {}
 
   Started<void> start();
   Exit run();
@@ -112,9 +99,6 @@ class Daemon {
   void schedule_beat();
   void beat();
   void tell_watchdog();
-  void on_signal();
-  void watch(asio::posix::stream_descriptor& descriptor, int fd, std::function<void()> take);
-  void await(asio::posix::stream_descriptor& descriptor, std::function<void()> take);
   void reload();
   std::string status_line(const StatusReport& status) const;
   Exit run_once();
@@ -126,8 +110,7 @@ class Daemon {
   HostLog& log_;
   ChangeLog changes_;
   SystemClock clock_;
-  asio::io_context io_{1};
-  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  EventLoop loop_;
   std::optional<InstanceLock> lock_;
   CgroupRoot root_;
   std::vector<Source> host_sources_;
@@ -142,10 +125,7 @@ class Daemon {
   std::unique_ptr<Answers> answers_;
   std::optional<SocketServer> sockets_;
   std::optional<Publisher> publisher_;
-  asio::steady_timer timer_{io_}, beat_{io_};
-  asio::signal_set signals_{io_, SIGTERM, SIGINT, SIGHUP};
-  asio::posix::stream_descriptor results_{io_};
-  asio::posix::stream_descriptor fast_path_actions_{io_};
+  EventLoop::Timer timer_{loop_}, beat_{loop_};
   MonotonicTime next_tick_, next_status_, next_watchdog_;
   MonotonicTime out_of_turn_{};  // the last tick between two
 };
@@ -169,7 +149,7 @@ Started<void> Daemon::prepare_machine() {
   if (!lock) return refuse(lock.error());
   lock_.emplace(std::move(*lock));
   if (!options_.once) {
-    publisher_.emplace(io_, config_, clock_);
+    publisher_.emplace(loop_, config_, clock_);
     for (Source& source : publisher_->sources()) host_sources_.push_back(std::move(source));
   }
   // Before any thread, whose stacks are then among it.
@@ -363,7 +343,7 @@ Started<void> Daemon::make_agent() {
                      .store = std::move(history.store), .history_locked = history.locked,
                      .last_written = history.earlier.last_written, .model = *std::move(model),
                      .overrides = load_overrides(), .log = &changes_};
-  const Agent::Post post = [this](std::function<void()> work) { asio::post(io_, std::move(work)); };
+  const Agent::Post post = [this](std::function<void()> work) { loop_.post(std::move(work)); };
   agent_ = std::make_unique<Agent>(config_, std::move(parts), clock_, post);
   answers_ = std::make_unique<Answers>(
       *agent_, clock_, post,
@@ -379,7 +359,7 @@ Started<void> Daemon::make_agent() {
 Started<void> Daemon::open_sockets() {
   if (options_.once) return {};
   Result<SocketServer> sockets = SocketServer::listen(
-      io_, *lock_, {.group = config_.socket.group},
+      loop_.context(), *lock_, {.group = config_.socket.group},
       [this](const Request& request, const Peer& peer, SocketServer::Respond respond) {
         if (const Verb verb = verb_of(request); is_admin(verb))
           log_.asked(to_string(verb) + (" " + encode_arguments(request)), peer.uid);
@@ -432,10 +412,7 @@ void Daemon::beat() {
 }
 
 void Daemon::schedule_beat() {
-  beat_.expires_after(kBeatInterval);
-  beat_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) beat();
-  });
+  beat_.after(kBeatInterval, [this] { beat(); });
 }
 
 void Daemon::tell_watchdog() {
@@ -455,19 +432,7 @@ void Daemon::schedule_tick() {
 }
 
 void Daemon::wait_for_tick(MonotonicTime at) {
-  timer_.expires_at(std::chrono::time_point_cast<asio::steady_timer::duration>(at));
-  timer_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) on_tick();
-  });
-}
-
-void Daemon::on_signal() {
-  signals_.async_wait([this](const boost::system::error_code& error, int number) {
-    if (error) return;
-    if (number != SIGHUP) return stop();
-    reload();
-    on_signal();
-  });
+  timer_.at(at, [this] { on_tick(); });
 }
 
 void Daemon::reload() {
@@ -483,22 +448,6 @@ void Daemon::reload() {
     log_.reload_refused(config.error().text);
   }
   notify::ready(status_line(answers_->status()));
-}
-
-void Daemon::watch(asio::posix::stream_descriptor& descriptor, int fd,
-                   std::function<void()> take) {
-  if (fd < 0) return;
-  descriptor.assign(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
-  await(descriptor, std::move(take));
-}
-
-void Daemon::await(asio::posix::stream_descriptor& descriptor, std::function<void()> take) {
-  descriptor.async_wait(asio::posix::stream_descriptor::wait_read,
-                        [this, &descriptor, take](const boost::system::error_code& error) {
-    if (error) return;
-    take();
-    await(descriptor, take);
-  });
 }
 
 void Daemon::on_event() {
@@ -546,16 +495,15 @@ void Daemon::stop() {
   const LimitWriter::RestoreReport restored = restore_and_part();
   publisher_.reset();  // after it, for this may wait for a disk
   log_.stopped(restored);
-  work_.reset();
-  io_.stop();
+  loop_.stop();
 }
 
 Exit Daemon::run() {
   log_.keys_ignored(config_.warnings);
   if (options_.once) return run_once();
-  on_signal();
-  watch(results_, agent_->result_fd(), [this] { on_event(); });
-  watch(fast_path_actions_, agent_->fast_path_fd(), [this] { on_event(); });
+  loop_.watch_signals([this](int number) { number == SIGHUP ? reload() : stop(); });
+  loop_.watch(agent_->result_fd(), [this] { on_event(); });
+  loop_.watch(agent_->fast_path_fd(), [this] { on_event(); });
   next_tick_ = clock_.monotonic_now();
   agent_->beat();
   tick();
@@ -565,7 +513,7 @@ Exit Daemon::run() {
   notify::ready(status_line(status));
   log_.started(status_line(status), status.mode);
   schedule_tick();
-  io_.run();
+  loop_.run();
   return Exit::ok;
 }
 

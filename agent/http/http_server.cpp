@@ -2,6 +2,8 @@
 
 #include <sys/socket.h>
 
+#include <utility>  // before Asio 1.74, which uses std::exchange without it
+
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>

@@ -7,9 +7,6 @@
 // a port every user of this machine. Thread: that of the io_context, except for Respond.
 #pragma once
 
-#include <utility>  // before Asio 1.74, which uses std::exchange without it
-
-#include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -20,6 +17,10 @@
 #include "agent/http/http_sockets.h"
 #include "agent/server/peer.h"
 #include "protocol/protocol.h"
+
+namespace boost::asio {
+class io_context;
+}
 
 namespace cgphase {
 

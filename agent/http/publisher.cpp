@@ -18,13 +18,15 @@ std::string joined(const std::string& text, const std::string& more) {
 
 }  // namespace
 
-Publisher::Publisher(boost::asio::io_context& io, const Config& config, const Clock& clock)
-    : io_(io), clock_(clock), textfile_path_(config.metrics.textfile),
-      textfile_interval_(config.metrics.interval), timer_(io) {
+Publisher::Publisher(EventLoop& loop, const Config& config, const Clock& clock)
+    : loop_(loop), clock_(clock), textfile_path_(config.metrics.textfile),
+      textfile_interval_(config.metrics.interval), timer_(loop) {
   options_.group = config.socket.group;
   options_.access = {.own_uid = ::geteuid(), .read_group = group_id(config.socket.group)};
   open_sockets(config);
 }
+
+Publisher::~Publisher() = default;
 
 void Publisher::open_sockets(const Config& config) {
   std::vector<Result<HttpSocket>> found;
@@ -62,7 +64,7 @@ void Publisher::start(const HttpPages::Ask& ask) {
   ask_ = ask;
   if (!sockets_.empty()) {
     pages_.emplace(clock_, ask);
-    server_.emplace(io_, std::move(sockets_), options_,
+    server_.emplace(loop_.context(), std::move(sockets_), options_,
                     [this](const HttpRoute& route, const HttpServer::Respond& respond) {
                       pages_->serve(route, respond);
                     });
@@ -73,9 +75,7 @@ void Publisher::start(const HttpPages::Ask& ask) {
 }
 
 void Publisher::write_textfile_in(std::chrono::nanoseconds delay) {
-  timer_.expires_after(delay);
-  timer_.async_wait([this](const boost::system::error_code& error) {
-    if (error) return;
+  timer_.after(delay, [this] {
     write_textfile_in(textfile_interval_);
     textfile_->put(metrics_text(ask_, false));
   });

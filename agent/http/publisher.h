@@ -3,10 +3,6 @@
 // is, it costs nothing.
 #pragma once
 
-#include <utility>  // before Asio 1.74, which uses std::exchange without it
-
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,17 +11,19 @@
 #include "agent/http/http_pages.h"
 #include "agent/http/http_server.h"
 #include "agent/http/metrics_file.h"
+#include "agent/server/event_loop.h"
 #include "base/clock.h"
 #include "collectors/node_sampler.h"
 
 namespace cgphase {
 
-// Used by the thread of the io_context.
+// Used by the thread of the loop.
 class Publisher {
  public:
   // Opens the sockets. Call before any fork and any other thread: it takes what the service manager
   // passed, and sets the umask.
-  Publisher(boost::asio::io_context& io, const Config& config, const Clock& clock);
+  Publisher(EventLoop& loop, const Config& config, const Clock& clock);
+  ~Publisher();
 
   // One for all of HTTP, where it was asked for: whether it is served, where, or why not.
   std::vector<Source> sources() const { return sources_; }
@@ -38,7 +36,7 @@ class Publisher {
   void open_sockets(const Config& config);
   void write_textfile_in(std::chrono::nanoseconds delay);
 
-  boost::asio::io_context& io_;
+  EventLoop& loop_;
   HttpServer::Options options_;
   std::vector<HttpSocket> sockets_;
   std::vector<Source> sources_;
@@ -49,7 +47,7 @@ class Publisher {
   std::optional<HttpPages> pages_;
   std::optional<HttpServer> server_;
   std::optional<MetricsFile> textfile_;
-  boost::asio::steady_timer timer_;
+  EventLoop::Timer timer_;
 };
 
 }  // namespace cgphase

@@ -6,6 +6,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <utility>  // before Asio 1.74, which uses std::exchange without it
+
 #include <array>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <cerrno>

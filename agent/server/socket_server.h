@@ -8,9 +8,6 @@
 // file modes. Thread: that of the io_context, except for Respond.
 #pragma once
 
-#include <utility>  // before Asio 1.74, which uses std::exchange without it
-
-#include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -23,6 +20,10 @@
 #include "base/result.h"
 #include "protocol/protocol.h"
 #include "protocol/requests.h"
+
+namespace boost::asio {
+class io_context;
+}
 
 namespace cgphase {
 

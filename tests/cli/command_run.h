@@ -4,6 +4,9 @@
 
 #include "agent/server/socket_server.h"
 
+#include <utility>  // before Asio 1.74, which uses std::exchange without it
+
+#include <boost/asio/io_context.hpp>
 #include <functional>
 #include <map>
 #include <optional>

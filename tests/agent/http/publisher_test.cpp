@@ -3,6 +3,9 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <utility>  // before Asio 1.74, which uses std::exchange without it
+
+#include <boost/asio/io_context.hpp>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -27,13 +30,13 @@ TEST_CASE("HTTP and the textfile are off by default; nothing is opened or report
   const Config config;
   CHECK(config.http.listen.empty());
   CHECK(config.metrics.textfile.empty());
-  boost::asio::io_context io;
+  EventLoop loop;
   const SystemClock clock;
-  Publisher publisher(io, config, clock);
+  Publisher publisher(loop, config, clock);
   publisher.start(answer);
   CHECK(publisher.sources().empty());
   CHECK_FALSE(publisher.complaint());
-  CHECK(io.poll() == 0);
+  CHECK(loop.context().poll() == 0);
 }
 
 // rule: SEC-02
@@ -62,12 +65,12 @@ TEST_CASE("where HTTP is served and what is written changes only with a restart"
 
 TEST_CASE("the sources have the HTTP address, or why HTTP is off") {
   const TemporaryDirectory tmp;
-  boost::asio::io_context io;
+  EventLoop loop;
   const SystemClock clock;
   Config config;
   config.http.listen = tmp / "http.sock";
   {
-    const Publisher publisher(io, config, clock);
+    const Publisher publisher(loop, config, clock);
     REQUIRE(publisher.sources().size() == 1);
     CHECK(publisher.sources()[0].name == "HTTP");
     CHECK(publisher.sources()[0].present);
@@ -75,7 +78,7 @@ TEST_CASE("the sources have the HTTP address, or why HTTP is off") {
     CHECK(::access(config.http.listen.c_str(), F_OK) == 0);
   }
   config.http.listen = tmp / "none/http.sock";
-  const Publisher publisher(io, config, clock);
+  const Publisher publisher(loop, config, clock);
   REQUIRE(publisher.sources().size() == 1);
   CHECK_FALSE(publisher.sources()[0].present);
   CHECK(publisher.sources()[0].detail.find("ENOENT") != std::string::npos);
@@ -83,23 +86,22 @@ TEST_CASE("the sources have the HTTP address, or why HTTP is off") {
 
 TEST_CASE("the textfile has all metrics, and a complaint while it cannot be written") {
   const TemporaryDirectory tmp;
-  boost::asio::io_context io;
+  EventLoop loop;
   const SystemClock clock;
   Config config;
   config.metrics.textfile = tmp / "cgphase.prom";
-  Publisher publisher(io, config, clock);
+  Publisher publisher(loop, config, clock);
   const auto text = [&] { return read_file(config.metrics.textfile, 1 << 20).value_or(""); };
   publisher.start(answer);
   CHECK(text().empty());
-  io.poll();  // not before the loop runs: then there is something to tell
+  loop.context().poll();  // not before the loop runs: then there is something to tell
   REQUIRE(comes_true([&] { return !text().empty(); }));
   CHECK(text().find("\ncgphase_container_info{container=\"41:1201\",name=\"web-1\"") !=
         std::string::npos);
   CHECK_FALSE(publisher.complaint());
   config.metrics.textfile = tmp / "none/cgphase.prom";
-  Publisher failing(io, config, clock);
+  Publisher failing(loop, config, clock);
   failing.start(answer);
-  io.restart();
-  io.poll();
+  loop.context().poll();
   CHECK(comes_true([&] { return failing.complaint().has_value(); }));
 }

@@ -5,6 +5,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <utility>  // before Asio 1.74, which uses std::exchange without it
+
+#include <boost/asio/io_context.hpp>
 #include <cstring>
 #include <fstream>
 #include <optional>
