@@ -24,6 +24,8 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 
 std::vector<std::string> environment(std::map<std::string, std::string> variables) {
   variables.insert({{"PATH", "/usr/bin:/bin"}, {"LC_ALL", "C.UTF-8"}, {"TZ", "UTC"}});
+  // A command that ends at once may leak, and looking for leaks takes a quarter of its time.
+  variables.insert({"ASAN_OPTIONS", "detect_leaks=0"});
   std::vector<std::string> out;
   for (const auto& [name, value] : variables) out.push_back(name + "=" + value);
   return out;
