@@ -72,7 +72,8 @@ bool rivalled(const ContainerView& view) {
 bool left_lowered(const ContainerView& view) {
   return view.mode != Mode::enforce &&
          !(is_original(view.in_force, view.original, Resource::cpu) &&
-           is_original(view.in_force, view.original, Resource::memory));
+           is_original(view.in_force, view.original, Resource::memory) &&
+           is_original(view.in_force, view.original, Resource::cpu_weight));
 }
 
 // No other run of the daemon has this name, also if the process id is used again.
@@ -238,8 +239,8 @@ void Agent::beat() {
 }
 
 void Agent::container_added(const ContainerInfo& info) {
-  InitialState initial{.mode = mode_of(info), .prior = learning_.prior(info),
-                      .facts = facts_of(info)};
+  InitialState initial{.mode = mode_of(info), .terms = terms_for(config_, info).terms,
+                       .prior = learning_.prior(info), .facts = facts_of(info)};
   if (parts_.kernel_writer != nullptr)
     initial.original = parts_.kernel_writer->leased_originals(info.id);
   const bool leased = initial.original != Limits{};
@@ -298,7 +299,10 @@ void Agent::submit(const Decision& decision) {
   LimitChange change{.decision_id = decision.decision_id, .id = decision.container,
                      .path = view->info.path, .old_limits = decision.old_limits,
                      .new_limits = decision.new_limits,
-                     .raise = decision.direction == Direction::raise,
+                     // A raise may start from any value of ours. A weight starts from the one that
+                     // was read, whichever way it goes.
+                     .raise = decision.direction == Direction::raise &&
+                              decision.resource != Resource::cpu_weight,
                      .decided = decision.time, .reason = why(decision)};
   const bool lowers_memory =
       decision.resource == Resource::memory && decision.direction == Direction::lower;
@@ -498,6 +502,8 @@ std::vector<std::string> Agent::reload(Config config) {
   parts_.core.set_safety(config_.safety);
   if (parts_.fast_path) parts_.fast_path->set_safety(config_.safety);
   neighbourhood_.request_scan();
+  for (const ContainerView* view : parts_.core.containers())
+    parts_.core.set_terms(view->info.id, terms_for(config_, view->info).terms);
   (void)apply_modes();
   return kept;
 }
@@ -545,6 +551,9 @@ std::vector<std::string> Agent::degraded() const {
   if (const std::string names = names_of(containers, rivalled); !names.empty())
     sentences.push_back("only observed, another manager changes their limits again and again: " +
                         names);
+  for (const ContainerView* view : containers)
+    for (const std::string& ignored : terms_for(config_, view->info).ignored)
+      sentences.push_back("a label of " + escape_name(view->info.name) + " is ignored: " + ignored);
   if (const std::string hang = gpus_.degraded(); !hang.empty()) sentences.push_back(hang);
   if (parts_.store)
     if (const auto reason = parts_.store->degraded())

@@ -97,6 +97,7 @@ ContainerReport Answers::report(const ContainerView& view) const {
                          .throttled_usec = view.sample.cpu.throttled_usec,
                          .oom_kills = view.sample.memory_events.oom_kill,
                          .memory_delay_usec = view.memory_delay_usec};
+  if (view.terms != Terms{}) report.terms = view.terms;
   report.container.hands_off = agent_.hands_off(view.info);
   if (!report.container.hands_off.empty()) report.mode = Mode::observe;
   report.seconds_in_phase =

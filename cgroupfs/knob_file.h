@@ -23,8 +23,6 @@ inline constexpr std::uint64_t kSmallestQuotaUsec = 1'000;
 inline constexpr std::uint64_t kSmallestPeriodUsec = 1'000;
 inline constexpr std::uint64_t kLargestPeriodUsec = 1'000'000;
 inline constexpr std::uint64_t kLargestQuotaUsec = std::uint64_t{1} << 43;  // about 100 days
-inline constexpr std::uint32_t kSmallestWeight = 1;
-inline constexpr std::uint32_t kLargestWeight = 10'000;
 inline constexpr std::uint64_t kLargestMemoryBytes = std::uint64_t{1} << 62;
 
 // The value of one knob as text without the newline. It has a fixed size and is trivially copyable.

@@ -24,6 +24,10 @@ struct CpuMax {
   friend bool operator==(const CpuMax&, const CpuMax&) = default;
 };
 
+// cpu.weight, as the kernel bounds it.
+inline constexpr std::uint32_t kSmallestWeight = 1;
+inline constexpr std::uint32_t kLargestWeight = 10'000;
+
 // memory.max, memory.high, memory.low, memory.min. No bytes is "max".
 struct MemoryLimit {
   std::optional<Bytes> bytes;

@@ -34,6 +34,7 @@ void merge(const Limits& found, Limits& limits) {
   const auto replace = [](const auto& by, auto& value) { value = by ? by : value; };
   replace(found.cpu_max, limits.cpu_max);
   replace(found.cpu_max_burst, limits.cpu_max_burst);
+  replace(found.cpu_weight, limits.cpu_weight);
   replace(found.memory_max, limits.memory_max);
   replace(found.memory_high, limits.memory_high);
 }
@@ -74,8 +75,7 @@ struct Core::Container {
   SafetyRules safety;
   std::array<std::optional<MonotonicTime>, 2> quarantined_until;  // as last stored
   bool sent_quarantines = false;
-  bool seen = false;  // view.sample is valid; it is the previous sample until the current one is
-                      // processed
+  bool seen = false;  // view.sample is valid: the one before the current
   MonotonicTime previous_time;
   // The lowest CPU limit since the previous sample. A throttled container ran against it, even if
   // it was written after that sample and raised again before the next.
@@ -146,6 +146,7 @@ std::unique_ptr<Core::Container> Core::make_container(const ContainerInfo& info)
   LearnedState prior;
   if (initial != initial_states_.end()) {
     container->view.mode = initial->second.mode;
+    container->view.terms = initial->second.terms;
     container->facts = initial->second.facts;
     container->view.original = initial->second.original;
     prior = initial->second.prior;
@@ -162,8 +163,7 @@ void Core::set_policy(Container& container, const LearnedState& prior) const {
   if (peak > 0) container.policy->resume(peak);
 }
 
-// The run may have begun before this daemon. Its peak is what an earlier daemon saved, else
-// memory.peak, which includes cache.
+// Its peak so far is what an earlier daemon saved, else memory.peak, which includes cache.
 void Core::begin_run(Container& container, const Sample& first, MonotonicTime now) const {
   const Limits leased = std::exchange(container.view.original, first.limits);
   merge(leased, container.view.original);
@@ -211,6 +211,7 @@ void Core::admit(CgroupId id, InitialState initial) {
     return;
   }
   found->second->view.mode = initial.mode;
+  found->second->view.terms = initial.terms;
   if (!is_empty(initial.prior))
     set_policy(*found->second, initial.prior);
 }
@@ -218,6 +219,11 @@ void Core::admit(CgroupId id, InitialState initial) {
 void Core::set_mode(CgroupId id, Mode mode) {
   if (const auto found = containers_.find(id); found != containers_.end())
     found->second->view.mode = mode;
+}
+
+void Core::set_terms(CgroupId id, const Terms& terms) {
+  if (const auto found = containers_.find(id); found != containers_.end())
+    found->second->view.terms = terms;
 }
 
 void Core::set_pin(CgroupId id, const Pin& pin) {
@@ -456,8 +462,8 @@ void Core::step_container(Container& container, const Sample& sample, const Node
   SafetyInput input{
       .time = tick.time, .interval_seconds = interval_seconds, .sample = &sample,
       .previous = first ? nullptr : &view.sample, .gap = gap, .phase = view.phase,
-      .owner = view.info.owner,
-      .mode = view.mode, .hands_off = other_manager_ || !view.info.hands_off.empty(),
+      .owner = view.info.owner, .mode = view.mode, .terms = view.terms,
+      .hands_off = other_manager_ || !view.info.hands_off.empty(),
       .manage_unlimited = config_.manage_unlimited,
       .larger_margin = container.facts.larger_margin, .gpu = container.facts.gpu,
       .gpu_ruled_out = container.facts.gpu_ruled_out,
@@ -499,7 +505,9 @@ void Core::finish(const FinishedWrite& write, MonotonicTime now, TickOutput& out
   if (container == containers_.end()) return;
   if (write.end == WriteEnd::done)
     output.applied.push_back({AppliedChange::Origin::decision, decision, write.in_force});
-  container->second->in_force(write.in_force);
+  Limits found_after = write.in_force;
+  if (decision.resource != Resource::cpu_weight) found_after.cpu_weight.reset();  // not judged yet
+  container->second->in_force(found_after);
   container->second->safety.written(decision, write.end, write.in_force, now);
 }
 
@@ -521,9 +529,9 @@ void Core::raised(CgroupId id, Resource resource, Reason reason, const Limits& b
                     .phase = view.phase, .evidence = evidence_of(view.sample)};
   merge(after, decision.new_limits);
   // Use is a value of the last sample, like the evidence.
-  decision.usage = resource == Resource::cpu
-                       ? view.cpu_cores.value_or(0)
-                       : static_cast<double>(view.memory_need.value_or(Bytes{}).value);
+  decision.usage = resource == Resource::memory
+                       ? static_cast<double>(view.memory_need.value_or(Bytes{}).value)
+                       : view.cpu_cores.value_or(0);
   found->second->in_force(decision.new_limits);
   found->second->safety.written(decision, WriteEnd::done, decision.new_limits, time);
   merge(before, decision.old_limits);
@@ -539,12 +547,13 @@ void Core::put_back(const RestoredLimits& restored, MonotonicTime now, TickOutpu
   const auto left = [&](Knob knob) {
     return std::ranges::find(restored.left, knob) != restored.left.end();
   };
-  for (const Resource resource : {Resource::cpu, Resource::memory}) {
-    if (is_original(view->in_force, view->original, resource)) continue;
-    if (left(resource == Resource::cpu ? Knob::cpu_max : Knob::memory_high)) continue;
+  for (const auto& [resource, knob] : {std::pair(Resource::cpu, Knob::cpu_max),
+                                       std::pair(Resource::memory, Knob::memory_high),
+                                       std::pair(Resource::cpu_weight, Knob::cpu_weight)}) {
+    if (is_original(view->in_force, view->original, resource) || left(knob)) continue;
     Limits originals = view->in_force;
-    for (const Knob knob : kKnobs)
-      if (resource_of(knob) == resource && !left(knob)) copy_knob(knob, view->original, originals);
+    for (const Knob one : kKnobs)
+      if (resource_of(one) == resource && !left(one)) copy_knob(one, view->original, originals);
     raised(restored.container, resource, restored.reason, {}, originals, now,
            AppliedChange::Origin::restore, output);
   }

@@ -22,6 +22,7 @@
 #include "policy/policy.h"
 #include "policy/safety/safety_rules.h"
 #include "policy/safety/safety_memory.h"
+#include "policy/terms.h"
 
 namespace cgphase {
 
@@ -51,6 +52,7 @@ const std::string& image_of(const ContainerInfo& info);
 // The initial state of a container, from the driver.
 struct InitialState {
   Mode mode = Mode::observe;
+  Terms terms = {};
   LearnedState prior = {};  // of earlier runs of its image
   ExternalFacts facts = {};
   Limits original = {};     // knobs that already have a value of ours; others come from the first
@@ -61,6 +63,7 @@ struct InitialState {
 struct ContainerView {
   ContainerInfo info;
   Mode mode = Mode::observe;
+  Terms terms;
   Phase phase;
   MonotonicTime phase_since;
   std::map<int, double> seconds_in_phase;   // by phase index; -1 = unknown or no history
@@ -101,9 +104,11 @@ class Core {
   ~Core();
 
   // Call it before or after the container's first sample. A container that is not admitted is
-  // observed. If the container exists, only mode and prior count.
+  // observed. If the container exists, only mode, terms and prior
+  // count.
   void admit(CgroupId id, InitialState initial);
   void set_mode(CgroupId id, Mode mode);
+  void set_terms(CgroupId id, const Terms& terms);
   // Takes effect in the next step and lasts as long as the container.
   void set_pin(CgroupId id, const Pin& pin);
   // Uses another model from the next step on; null: no phases. Statistics per phase of the old

@@ -17,13 +17,14 @@ namespace cgphase {
 
 enum class Mode : std::uint8_t { observe, advise, enforce };
 
-enum class Resource : std::uint8_t { cpu, memory };
+// Weight is the share of contended CPU; the other two are limits.
+enum class Resource : std::uint8_t { cpu, memory, cpu_weight };
 
 constexpr Resource resource_of(Knob knob) {
   switch (knob) {
     case Knob::cpu_max:
-    case Knob::cpu_max_burst:
-    case Knob::cpu_weight: return Resource::cpu;
+    case Knob::cpu_max_burst: return Resource::cpu;
+    case Knob::cpu_weight: return Resource::cpu_weight;
     case Knob::memory_max:
     case Knob::memory_high: return Resource::memory;
   }
@@ -49,6 +50,7 @@ enum class Reason : std::uint8_t {
   program_started,      // restored: a new program reads the limits and must find the originals
   reads_limits,         // restored, because a program rereads the limit while it runs
   silence,              // restored by cgphase-restore, because the daemon was silent for too long
+  service_class,        // the weight of the container's class
 };
 
 // The answer of the safety rules.
@@ -139,6 +141,7 @@ constexpr const char* to_string(Resource resource) {
   switch (resource) {
     case Resource::cpu: return "cpu";
     case Resource::memory: return "memory";
+    case Resource::cpu_weight: return "cpu_weight";
   }
   return "";
 }
@@ -162,6 +165,7 @@ constexpr const char* to_string(Reason reason) {
     case Reason::program_started: return "program_started";
     case Reason::reads_limits: return "reads_limits";
     case Reason::silence: return "silence";
+    case Reason::service_class: return "service_class";
   }
   return "";
 }

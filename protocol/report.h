@@ -26,6 +26,7 @@
 #include "policy/budget/saving.h"
 #include "policy/decision.h"
 #include "policy/pin.h"
+#include "policy/terms.h"
 #include "storage/journal_event.h"
 
 namespace cgphase {
@@ -74,6 +75,7 @@ struct PhaseSeen {
 struct ContainerReport {
   ContainerInfo container;
   Mode mode = Mode::observe;
+  std::optional<Terms> terms;  // absent: class standard, no minimum
   bool paused = false;
   Phase phase;
   std::optional<double> seconds_in_phase;

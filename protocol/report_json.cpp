@@ -90,6 +90,12 @@ void visit_fields(auto& field, Is<Saving> auto& saving) {
   field("memory_bytes", saving.memory_bytes);
 }
 
+void visit_fields(auto& field, Is<Terms> auto& terms) {
+  field("class", terms.service_class);
+  field("cpu_min_cores", terms.cpu_min);
+  field("memory_min_bytes", terms.memory_min);
+}
+
 void visit_fields(auto& field, Is<Pin> auto& pin) {
   field("cpu_cores", pin.cpu);
   field("memory_bytes", pin.memory);
@@ -131,6 +137,7 @@ void visit_fields(auto& field, Is<BlockStat> auto& stat) {
 void visit_fields(auto& field, Is<ContainerReport> auto& report) {
   visit_fields(field, report.container);
   field("mode", report.mode);
+  field("terms", report.terms);
   field("paused", report.paused);
   field("phase", report.phase);
   field("seconds_in_phase", report.seconds_in_phase);

@@ -40,10 +40,12 @@ constexpr Phrase kPhrases[] = {
 };
 
 std::string amount(Resource resource, double value) {
-  return resource == Resource::cpu ? fmt::format("{:.2f} cores", value) : human_bytes(value);
+  return resource == Resource::memory ? human_bytes(value) : fmt::format("{:.2f} cores", value);
 }
 
 std::string limit_text(Resource resource, const Limits& limits) {
+  if (resource == Resource::cpu_weight)
+    return limits.cpu_weight ? std::to_string(*limits.cpu_weight) : "no weight";
   if (resource == Resource::cpu) {
     const auto cores = limits.cpu_cores();
     return cores ? amount(resource, cores->value) : "no limit";
@@ -77,6 +79,9 @@ std::string why(const Decision& decision) {
     case Reason::reads_limits: return "its programs read this limit again while they run";
     case Reason::silence:
       return "the daemon was silent for too long, and cgphase-restore put the original back";
+    case Reason::service_class:
+      return decision.direction == Direction::raise ? "its class is critical"
+                                                    : "its class is batch";
   }
   return "";
 }
@@ -144,7 +149,9 @@ std::string_view because(Verdict verdict) {
 
 std::string explain_sentence(std::string_view name, const Decision& decision,
                              const Outcome* outcome, std::string_view writer) {
-  std::string text = escape_name(name) + ": " + to_string(decision.resource) + " limit ";
+  const bool weight = decision.resource == Resource::cpu_weight;
+  std::string text = escape_name(name) + ": ";
+  text += weight ? "cpu weight " : to_string(decision.resource) + std::string(" limit ");
   const bool only_mode =
       decision.verdict == Verdict::observe_mode || decision.verdict == Verdict::advise_mode;
   if (only_mode) {
@@ -154,7 +161,7 @@ std::string explain_sentence(std::string_view name, const Decision& decision,
     text += change_text(decision);
     text += outcome != nullptr ? "; " + fate(*outcome) : "; not answered yet";
     const bool on_trial = outcome != nullptr && outcome->kind == OutcomeKind::written &&
-                          decision.direction == Direction::lower;
+                          decision.direction == Direction::lower && !weight;
     if (on_trial) text += ", its trial is not over";
   } else {
     text += refusal_text(decision);

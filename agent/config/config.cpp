@@ -11,12 +11,16 @@
 
 #include "agent/config/config_table.h"
 #include "base/file.h"
+#include "base/parse.h"
 #include "base/text.h"
+#include "policy/terms_parser.h"
 
 namespace cgphase {
 namespace {
 
+constexpr std::string_view kLabelPrefix = "cgphase.";
 constexpr const char* kModeLabel = "cgphase.mode";
+constexpr std::string_view kTermNames[] = {"class", "cpu.min", "memory.min"};
 
 // The first of several faults of a file, in the order of its lines.
 struct Fault {
@@ -225,6 +229,25 @@ Mode mode_for(const Config& config, const ContainerInfo& container) {
     wanted = parse_mode(label->second).value_or(Mode::observe);
   const Mode ceiling = container.hands_off.empty() ? config.mode : Mode::advise;
   return std::min(wanted, ceiling);
+}
+
+FoundTerms terms_for(const Config& config, const ContainerInfo& container) {
+  FoundTerms found;
+  for (const std::string_view name : kTermNames) {
+    const auto label = container.labels.find(std::string(kLabelPrefix) + std::string(name));
+    if (label == container.labels.end()) continue;
+    if (const Status set = set_term(found.terms, name, label->second); !set)
+      found.ignored.push_back(std::string(kLabelPrefix) + set.error().text);
+  }
+  for (const std::string& line : config.containers) {
+    std::string_view rest = line, word;
+    (void)next_word(rest, word);
+    const std::vector<std::string> pattern = {std::string(word)};
+    if (matches_any(pattern, container.name) || matches_any(pattern, container.image) ||
+        matches_any(pattern, container.path))
+      (void)set_terms(found.terms, rest);
+  }
+  return found;
 }
 
 std::vector<std::string> keep_until_restart(const Config& now, Config& asked) {

@@ -13,6 +13,7 @@
 #include "collectors/containers/container_info.h"
 #include "policy/decision.h"
 #include "policy/safety/safety_rules.h"
+#include "policy/terms.h"
 
 namespace cgphase {
 
@@ -31,6 +32,9 @@ struct Config {
   std::string runtime_dir = "/run/cgphase";
   std::string kill_switch = "/etc/cgphase/disabled";
   std::vector<std::string> include;  // globs on CgroupPath
+  // "PATTERN TERM=VALUE...": a shell pattern for name, image or cgroup path, and terms as for
+  // set_term().
+  std::vector<std::string> containers;
   bool manage_unlimited = false;
 
   struct Socket {
@@ -115,6 +119,14 @@ std::vector<ConfigKey> config_keys();
 // where the container is named in [enforce] or asks for it by the label cgphase.mode, and never
 // where somebody else manages it (hands_off). A label of no known mode means observe.
 Mode mode_for(const Config& config, const ContainerInfo& container);
+
+// The terms of one container: those of its labels (cgphase.class, cgphase.cpu.min,
+// cgphase.memory.min), then those of `containers` in their order; the last one counts.
+struct FoundTerms {
+  Terms terms;
+  std::vector<std::string> ignored;  // "cgphase.class=gold: must be ...", labels of no known value
+};
+FoundTerms terms_for(const Config& config, const ContainerInfo& container);
 
 // Shell pattern: * any bytes ('/' too), ? one byte, [abc] one of a set; a backslash is
 // itself, for names of units have them (fnmatch(3), FNM_NOESCAPE).

@@ -10,6 +10,7 @@
 #include "base/parse.h"
 #include "base/text.h"
 #include "policy/policy.h"
+#include "policy/terms_parser.h"
 
 namespace cgphase {
 namespace {
@@ -169,6 +170,32 @@ ConfigRow patterns_row(std::string key, Get get, std::string meaning) {
           }};
 }
 
+ConfigRow containers_row() {
+  const auto field = [](auto& config) -> auto& { return config.containers; };
+  ConfigRow row = patterns_row(
+      "containers", field,
+      "Class and minimum of containers (docs/concepts.md): a shell pattern for name, image or "
+      "cgroup path, then the terms: `\"web-* class=critical cpu.min=0.5 memory.min=1G\"`. It "
+      "counts more than their labels.");
+  row.allowed = fmt::format("up to {} texts: PATTERN TERM=VALUE...", kMaxPatterns);
+  row.read = [take = row.read](const RawValue& raw, Config& config) -> std::string {
+    const std::vector<std::string> before = config.containers;
+    if (std::string wrong = take(raw, config); !wrong.empty()) return wrong;
+    for (const std::string& line : config.containers) {
+      std::string_view rest = line, pattern;
+      Terms terms;
+      const bool named = next_word(rest, pattern) && !trim(rest).empty();
+      const Status good = named ? set_terms(terms, rest)
+                                : failure(ErrorKind::invalid, "not a pattern and its terms");
+      if (good) continue;
+      config.containers = before;
+      return fmt::format("\"{}\": {}", escape_name(line), good.error().text);
+    }
+    return {};
+  };
+  return row;
+}
+
 ConfigRow mode_row() {
   return {"mode", "observe, advise, enforce",
           "The most that cgphase may do: observe; also decide and journal (advise); also change "
@@ -248,6 +275,7 @@ std::vector<ConfigRow> general_rows() {
   rows.push_back(patterns_row("include", CGPHASE_FIELD(include),
                               "Paths of cgroups below the root to watch although no engine runs "
                               "them: `\"/system.slice/nightly-*\"`."));
+  rows.push_back(containers_row());
   rows.push_back(bool_row("manage_unlimited", CGPHASE_FIELD(manage_unlimited),
                           "Also manage containers without a limit. The host is their ceiling."));
   rows.push_back(bool_row("lower_gpu_quota", CGPHASE_FIELD(safety.lower_gpu_quota),

@@ -104,7 +104,7 @@ void ChangeLog::held(const ContainerInfo& info, const Decision& decision,
                      const std::string& writer) {
   Told& told = told_[decision.container];
   told.verdict(decision.resource) = decision.verdict;
-  if (!about_others(told.cpu) && !about_others(told.memory)) told.hold = Verdict::allowed;
+  if (std::ranges::none_of(told.last, about_others)) told.hold = Verdict::allowed;
   if (!about_others(decision.verdict) || told.hold == decision.verdict) return;
   told.hold = decision.verdict;
   tell(decision.container, decision.time,

@@ -2,6 +2,7 @@
 // minute; all of them are in the history's journal (storage/journal.h, `cgphase events`).
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <string>
@@ -45,9 +46,9 @@ class ChangeLog {
     MonotonicTime window;
     int entries = 0;     // in the window
     int left_out = 0;    // since the last one that was told
-    Verdict cpu = Verdict::allowed, memory = Verdict::allowed;  // of the last decisions
-    Verdict hold = Verdict::allowed;                            // told last, and not over
-    Verdict& verdict(Resource resource) { return resource == Resource::cpu ? cpu : memory; }
+    std::array<Verdict, 3> last{};    // verdicts of the last decisions, by resource
+    Verdict hold = Verdict::allowed;  // told last, and not over
+    Verdict& verdict(Resource resource) { return last[static_cast<std::size_t>(resource)]; }
   };
   void tell(CgroupId id, MonotonicTime now, LogEntry entry);
 

@@ -194,6 +194,18 @@ std::string phases_seen_text(const ContainerReport& container) {
   return text.empty() ? "-" : text + " steps";
 }
 
+std::string terms_text(const Terms& terms) {
+  std::string text = std::string("class ") + to_string(terms.service_class);
+  if (terms.cpu_min) text += ", at least " + cores_text(real(terms.cpu_min)) + " cores";
+  if (terms.memory_min) text += ", at least " + bytes_text(real(terms.memory_min)) + " of memory";
+  return text;
+}
+
+std::string weight_text(const ContainerReport& container) {
+  return limit_cell(real(container.limits.cpu_weight), real(container.original.cpu_weight),
+                    count_text);
+}
+
 std::string pinned_text(const Pin& pin) {
   return (pin.cpu ? cores_text(real(pin.cpu)) + " cores" : "") +
          (pin.cpu && pin.memory ? ", " : "") +
@@ -244,6 +256,9 @@ std::string render_show(const ContainerReport& report, const json& bursts,
   line("path", escape_name(container.path));
   line("mode", mode_text(report));
   if (!container.hands_off.empty()) line("hands off", printable(container.hands_off));
+  if (report.terms) line("terms", terms_text(*report.terms));
+  if (report.limits.cpu_weight != report.original.cpu_weight)
+    line("cpu weight", weight_text(report));
   if (report.pinned.any()) line("pinned", pinned_text(report.pinned));
   line("phase", phase_text(report) + " (" + to_string(report.phase.state) + "), for " +
                     duration_text(report.seconds_in_phase));

@@ -23,13 +23,15 @@ std::string time_cell(WallTime time, const TextStyle& style) {
   return time_text(seconds_since_epoch(time), style.utc);
 }
 
-bool is_cpu(const Decision& decision) { return decision.resource == Resource::cpu; }
+bool is_cpu(const Decision& decision) { return decision.resource != Resource::memory; }
+bool is_weight(const Decision& decision) { return decision.resource == Resource::cpu_weight; }
 
 std::string amount(const Decision& decision, double value) {
   return is_cpu(decision) ? cores_text(value) + " cores" : bytes_text(value);
 }
 
 std::string limit_amount(const Decision& decision, const Limits& limits) {
+  if (is_weight(decision)) return "weight " + count_text(real(limits.cpu_weight));
   const auto value =
       is_cpu(decision) ? real(limits.cpu_cores()) : real(limits.memory_bytes());
   return value ? amount(decision, *value) : "no limit";
@@ -96,7 +98,8 @@ std::string decision_details(const ExplainedDecision& one, const TextStyle& styl
                             decision.phase.distance, decision.phase.margin));
   const std::string statistic = amount(decision, decision.statistic);
   if (decision.reason == Reason::pinned) line("pin asks for", statistic);
-  else line("statistic", statistic + " from " + count_text(decision.sample_count) + " samples");
+  else if (!is_weight(decision))
+    line("statistic", statistic + " from " + count_text(decision.sample_count) + " samples");
   line("reason", to_string(decision.reason));
   line("safety rules", rails_text(decision));
   line("limit", limit_amount(decision, decision.old_limits) + " -> " +

@@ -73,7 +73,7 @@ void settle_leases(const ChangeTools& tools, const TrackedCgroup& cgroup) {
       tools.leases.release(*record, cgroup.id, knob);
     else if (found && values && same_value(knob, *found, values->original))
       (void)release_restored(tools.leases, *record, cgroup.id, knob, cgroup.directory.get());
-    else
+    else if (knob != Knob::cpu_weight)
       any_held = true;
   }
   if (!any_held && tools.fast_path != nullptr) tools.fast_path->drop(cgroup.id);
@@ -132,7 +132,8 @@ Status ChangeRun::lease_steps() {
         tools_.leases.record(cgroup_.id, cgroup_.path, step.knob, step.from, step.to,
                              change_.reason);
     if (!record) return std::unexpected(record.error());
-    if (tools_.fast_path == nullptr) continue;
+    // The fast path never changes a weight, which can neither throttle nor stall.
+    if (tools_.fast_path == nullptr || step.knob == Knob::cpu_weight) continue;
     const Status covered =
         tools_.fast_path->cover(cgroup_.id, cgroup_.directory.get(), step.knob, *record);
     if (!covered && step.lowers) return covered;

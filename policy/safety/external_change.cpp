@@ -15,6 +15,10 @@ void copy_knobs(const Limits& from, Resource resource, Limits& to) {
     if (from.memory_high) to.memory_high = from.memory_high;
     return;
   }
+  if (resource == Resource::cpu_weight) {
+    if (from.cpu_weight) to.cpu_weight = from.cpu_weight;
+    return;
+  }
   if (from.cpu_max) to.cpu_max = from.cpu_max;
   if (from.cpu_max_burst) to.cpu_max_burst = from.cpu_max_burst;
 }
@@ -30,6 +34,7 @@ void ExternalChangeDetector::begin(const Limits& original, const Limits& in_forc
   original_ = in_force;
   original_.cpu_max = known(original.cpu_max, in_force.cpu_max);
   original_.cpu_max_burst = known(original.cpu_max_burst, in_force.cpu_max_burst);
+  original_.cpu_weight = known(original.cpu_weight, in_force.cpu_weight);
   original_.memory_max = known(original.memory_max, in_force.memory_max);
   original_.memory_high = known(original.memory_high, in_force.memory_high);
   expected_ = in_force;
@@ -44,6 +49,7 @@ void ExternalChangeDetector::asked(const Decision& decision) {
   };
   keep_changed(&Limits::cpu_max);
   keep_changed(&Limits::cpu_max_burst);
+  keep_changed(&Limits::cpu_weight);
   keep_changed(&Limits::memory_high);
   copy_knobs(changed, decision.resource, newest_ask_);
   if (asked_.size() < kRemembered) asked_.push_back(changed);
@@ -94,6 +100,7 @@ void ExternalChangeDetector::written(const Limits& in_force, Resource resource,
   Limits ours = in_force;
   drop_foreign(&Limits::cpu_max, ours);
   drop_foreign(&Limits::cpu_max_burst, ours);
+  drop_foreign(&Limits::cpu_weight, ours);
   drop_foreign(&Limits::memory_high, ours);
   copy_knobs(ours, resource, expected_);
 }
@@ -154,16 +161,21 @@ bool ExternalChangeDetector::observe(const SafetyInput& input, bool active) {
   // The sample was read before the last write was done, so it is outdated.
   if (predates_write(input.time)) return false;
   const Limits& found = input.sample->limits;
+  // Where no class asks for a weight and none is ours, it is nobody's business.
+  const bool weighs = input.terms.service_class != ServiceClass::standard ||
+                      expected_.cpu_weight != original_.cpu_weight;
+  if (!weighs && found.cpu_weight) original_.cpu_weight = expected_.cpu_weight = found.cpu_weight;
   const auto unchanged = [&](auto Limits::*knob) {
     return !(found.*knob) || found.*knob == expected_.*knob;
   };
   if (unchanged(&Limits::cpu_max) && unchanged(&Limits::cpu_max_burst) &&
-      unchanged(&Limits::memory_max) && unchanged(&Limits::memory_high))
+      unchanged(&Limits::memory_max) && unchanged(&Limits::memory_high) &&
+      unchanged(&Limits::cpu_weight))
     return false;
-  const std::array<Owner, 4> owners = {judge(&Limits::cpu_max, found),
-                                       judge(&Limits::cpu_max_burst, found),
-                                       judge(&Limits::memory_max, found),
-                                       judge(&Limits::memory_high, found)};
+  const std::array<Owner, 5> owners = {
+      judge(&Limits::cpu_max, found), judge(&Limits::cpu_max_burst, found),
+      judge(&Limits::memory_max, found), judge(&Limits::memory_high, found),
+      judge(&Limits::cpu_weight, found)};
   const auto any = [&](Owner owner) {
     return std::find(owners.begin(), owners.end(), owner) != owners.end();
   };
@@ -171,13 +183,15 @@ bool ExternalChangeDetector::observe(const SafetyInput& input, bool active) {
   adopt(&Limits::cpu_max_burst, found);
   adopt(&Limits::memory_max, found);
   adopt(&Limits::memory_high, found);
+  adopt(&Limits::cpu_weight, found);
   const bool foreign = any(Owner::foreign);
   // An engine sets a container's limits just after it creates the cgroup: these are the originals.
   const bool untouched = !last_write_ && newest_ask_ == Limits{};
   if (untouched && input.time - *begun_ < config_.start_up) return false;
   if (!foreign && !(any(Owner::reverted) && active)) return false;
   changed_ = {owners[0] != Owner::ours || owners[1] != Owner::ours,
-              owners[2] != Owner::ours || owners[3] != Owner::ours};
+              owners[2] != Owner::ours || owners[3] != Owner::ours,
+              owners[4] != Owner::ours};
   const bool reload = near(input, input.reload);
   if (!foreign && (reload || near(input, last_write_))) {
     reverted(input.time);

@@ -17,6 +17,7 @@ constexpr double kSmallLimitBytes = kGiB;   // below it the fixed headroom becom
 constexpr double kSmallHeadroomRatio = 0.25;
 constexpr double kHeadroomRatio = 0.10;
 constexpr double kColdCacheShare = 0.5;     // share that one step may leave for reclaim
+constexpr std::uint32_t kWeightFactor = 10;
 // People write multiples of these.
 constexpr std::uint64_t kRoundQuota = 10;  // microseconds
 constexpr std::uint64_t kRoundMemory = kMiB;
@@ -79,6 +80,10 @@ Limits with_original(const Limits& limits, const Limits& original, Resource reso
     result.memory_high = original_of(&Limits::memory_high, limits, original);
     return result;
   }
+  if (resource == Resource::cpu_weight) {
+    result.cpu_weight = original_of(&Limits::cpu_weight, limits, original);
+    return result;
+  }
   const CpuKnobs knobs = original_cpu(limits, original);
   result.cpu_max = knobs.max;
   result.cpu_max_burst = knobs.burst;
@@ -89,6 +94,8 @@ bool is_original(const Limits& limits, const Limits& original, Resource resource
   const auto known = [&](auto knob) { return original_of(knob, limits, original); };
   if (resource == Resource::memory)
     return known(&Limits::memory_high) == limits.memory_high;
+  if (resource == Resource::cpu_weight)
+    return known(&Limits::cpu_weight) == limits.cpu_weight;
   const auto max = known(&Limits::cpu_max);
   if (max != limits.cpu_max) return false;
   const auto burst = known(&Limits::cpu_max_burst);
@@ -156,7 +163,7 @@ double memory_floor(const SafetyConfig& config, const Limits& limits, const Memo
   const double peak = config.memory_headroom_ratio +
                       (config.memory_headroom_ratio - 1) * (state.margin_factor - 1);
   return std::max({state.peak_bytes * peak, state.need_bytes + state_headroom(config, state),
-                   state.oom_floor_bytes, finite_bytes(limits.memory_min),
+                   state.oom_floor_bytes, state.least_bytes, finite_bytes(limits.memory_min),
                    finite_bytes(limits.memory_low)});
 }
 
@@ -168,6 +175,16 @@ double lowered_memory(const SafetyConfig& config, const Limits& limits, const Me
   const double target = std::max({bytes, floor, room});
   return state.long_step ? target
                          : std::max(target, state.limit_bytes * (1 - config.memory_step_ratio));
+}
+
+std::uint32_t weight_of(ServiceClass service_class, std::uint32_t original) {
+  switch (service_class) {
+    case ServiceClass::critical:
+      return std::max(original, std::min(original * kWeightFactor, kLargestWeight) - 1);
+    case ServiceClass::standard: return original;
+    case ServiceClass::batch: return std::min(original, original / kWeightFactor + 1);
+  }
+  return original;
 }
 
 }  // namespace cgphase

@@ -52,14 +52,21 @@ struct MemoryState {
   bool long_step = false;       // need is steady, or earlier runs prove it
   double margin_factor = 1;     // factor on the free memory above peak and need
   double oom_floor_bytes = 0;   // from earlier OOMs of the image
+  double least_bytes = 0;       // the owner's minimum
 };
 
-// max(peak x 1.15, need + headroom, floor of earlier OOMs), and at least memory.min and memory.low.
+// max(peak x 1.15, need + headroom, floor of earlier OOMs, the owner's minimum), and at least
+// memory.min and memory.low.
 double memory_floor(const SafetyConfig& config, const Limits& limits, const MemoryState& state);
 
 // The lowest memory.high that one step towards `bytes` may set: memory_step_ratio of the limit
 // lower, or `bytes` itself if long steps are allowed.
 double lowered_memory(const SafetyConfig& config, const Limits& limits, const MemoryState& state,
                       double bytes);
+
+// cpu.weight of a container of this class, whose own is `original`. Ten times or a tenth, within
+// the kernel's bounds. It is never a round number, so that a value of somebody else's is not taken
+// for ours.
+std::uint32_t weight_of(ServiceClass service_class, std::uint32_t original);
 
 }  // namespace cgphase

@@ -49,6 +49,7 @@ std::vector<Decision> SafetyRules::Impl::step(const SafetyInput& input,
   std::vector<Decision> decisions;
   for (const Resource resource : kResources)
     if (auto decision = decide(resource, step)) decisions.push_back(std::move(*decision));
+  if (auto decision = decide_weight(step)) decisions.push_back(std::move(*decision));
   if (!drift_.predates_write(input.time))
     oom_.step(!is_original(step.limits(), drift_.original(), Resource::memory),
               within(state_of(Resource::memory).last_fast_path_raise, kGuardBlame, input.time));
@@ -80,6 +81,7 @@ void SafetyRules::Impl::take_quarantines(const Step& step) {
 
 bool SafetyRules::Impl::only_watched(const Step& step) const {
   if (step.input.mode != Mode::observe) return false;
+  if (!is_original(step.limits(), drift_.original(), Resource::cpu_weight)) return false;
   return std::ranges::all_of(kResources, [&](Resource resource) {
     return !state_of(resource).last_change &&
            is_original(step.limits(), drift_.original(), resource);
@@ -427,6 +429,8 @@ void SafetyRules::Impl::raised_by_fast_path(const Decision& decision, MonotonicT
 
 void SafetyRules::Impl::written(const Decision& decision, WriteEnd end,
                                    const Limits& in_force, MonotonicTime time) {
+  if (decision.resource == Resource::cpu_weight)
+    return weight_written(decision, end, in_force, time);
   ResourceState& one = state_of(decision.resource);
   const bool lowering = decision.direction == Direction::lower;
   auto& pending = lowering ? one.lowering : one.raising;

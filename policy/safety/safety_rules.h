@@ -14,6 +14,7 @@
 #include "policy/budget/host_budget.h"
 #include "policy/decision.h"
 #include "policy/policy.h"
+#include "policy/terms.h"
 #include "policy/safety_config.h"
 #include "policy/safety/oom_memory.h"
 
@@ -32,6 +33,7 @@ struct SafetyInput {
   Phase phase;
   std::string_view owner;          // the owner that shares the host's budget (ContainerInfo::owner)
   Mode mode = Mode::observe;
+  Terms terms = {};                // of the container's owner
   bool hands_off = false;
   bool manage_unlimited = false;
   bool larger_margin = false;      // another program kills on memory pressure, or near the limit

@@ -1,5 +1,5 @@
 // The state of one container's safety rules between two steps. safety_rules.cpp follows events and
-// raises. safety_rules_lower.cpp checks lowerings.
+// raises. safety_rules_lower.cpp checks lowerings. safety_rules_weight.cpp sets cpu.weight.
 #pragma once
 
 #include <array>
@@ -80,6 +80,12 @@ class SafetyRules::Impl {
     std::optional<Refusal> refused;
     Verdict blocked_by = Verdict::stale_data;
   };
+  // The state of cpu.weight, which needs no trial.
+  struct WeightState {
+    std::optional<Decision> asked;         // not yet answered
+    std::optional<MonotonicTime> failed;   // the last write, if it failed
+    std::optional<std::uint32_t> advised;  // reported, but not written in this mode
+  };
   struct Raise {
     Limits limits;
     double target = 0;
@@ -128,6 +134,9 @@ class SafetyRules::Impl {
   void note_oom(bool limit_met);
 
   std::optional<Decision> decide(Resource resource, const Step& step);
+  std::optional<Decision> decide_weight(const Step& step);
+  void weight_written(const Decision& decision, WriteEnd end, const Limits& in_force,
+                      MonotonicTime time);
   std::optional<Raise> find_raise(Resource resource, const Step& step);
   std::optional<Raise> end_trial(Resource resource, const Step& step);
   std::optional<Raise> cpu_raise(double in_force, const Step& step);
@@ -161,7 +170,8 @@ class SafetyRules::Impl {
   std::unique_ptr<UsageTracker> senses_;
   Baselines baselines_;
   bool watched_ = false, catching_up_ = false;
-  std::array<ResourceState, 2> states_;
+  std::array<ResourceState, 2> states_;  // CPU and memory
+  WeightState weight_;
   OomWatch oom_;
   std::optional<OomSeen> oom_seen_;
   bool fast_path_saw_event_ = false;  // a memory event since the last step

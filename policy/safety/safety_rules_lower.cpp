@@ -63,7 +63,9 @@ SafetyRules::Impl::Proposal SafetyRules::Impl::propose(Resource resource, double
   Proposal proposal;
   const double worth = in_force * (1 - config_.smallest_change_ratio);
   if (resource == Resource::cpu) {
-    proposal.floor = cpu_floor(config_, limits, senses_->usage_p99_cores(step.input.phase));
+    proposal.floor = std::max(
+        cpu_floor(config_, limits, senses_->usage_p99_cores(step.input.phase)),
+        step.input.terms.cpu_min.value_or(Cores{}).value);
     const double cores = lowered_cpu(in_force, proposal.floor, wanted);
     proposal.limits =
         with_cpu(limits, drift_.original(), host, cores, step.recommendation.cpu_pinned);
@@ -83,6 +85,7 @@ SafetyRules::Impl::Proposal SafetyRules::Impl::propose(Resource resource, double
       static_cast<double>(step.input.sample->memory.inactive_file_bytes.value_or(0));
   state.margin_factor = step.input.larger_margin ? config_.killed_margin_factor : 1;
   state.oom_floor_bytes = step.input.oom_floor_bytes;
+  state.least_bytes = static_cast<double>(step.input.terms.memory_min.value_or(Bytes{}).value);
   state.long_step = step.input.phase.known() && (senses_->steady(in_force) ||
                                                  step.recommendation.earlier_runs_for(resource) >=
                                                       config_.enough_runs);

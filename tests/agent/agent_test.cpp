@@ -272,6 +272,28 @@ TEST_CASE("a pause that cannot be stored is in force, is reported, and is stored
   CHECK(OverrideTable::load(world.tree.root() + "/holds.json")->of(world.container().info).paused);
 }
 
+TEST_CASE("a class sets the weight, and follows the configuration when it is loaded again") {
+  AgentWorld world;
+  world.tree.write("/test-a/cpu.weight", "100\n");
+  const std::string file = world.tree.root() + "/test-a/cpu.weight";
+  const auto weight = [&] { return read_file(file, 9).value(); };
+  world.config.containers = {"test-* class=critical", "/test-a class=batch memory.min=1G"};
+  world.start();
+  world.run(2);
+  CHECK(weight() == "11\n");
+  CHECK(world.container().terms == Terms{ServiceClass::batch, std::nullopt, Bytes{kGiB}});
+  CHECK_FALSE(world.changes().front().raise);
+  world.config.containers.pop_back();
+  CHECK(world.agent->reload(world.config).empty());
+  world.run(2);
+  CHECK(weight() == "999\n");
+  CHECK_FALSE(world.changes().back().raise);  // it starts from the value that was read
+  world.config.containers.clear();
+  CHECK(world.agent->reload(world.config).empty());
+  world.run(2);
+  CHECK(weight() == "100\n");
+}
+
 TEST_CASE("a reload while there is no companion does not end the mode") {
   AgentWorld world;
   world.run(2);

@@ -64,7 +64,7 @@ class TreeWriter final : public LimitWriter {
     const std::size_t accepted = recording.changes().size();
     recording.submit(std::move(change));
     if (recording.changes().size() == accepted) return;  // made to fail
-    for (const Knob knob : {Knob::cpu_max, Knob::memory_high})
+    for (const Knob knob : {Knob::cpu_max, Knob::memory_high, Knob::cpu_weight})
       if (compare_knob(knob, asked, before) != 0)
         tree_.write(file(knob), std::string(format_knob(knob, asked)->view()) + "\n");
   }

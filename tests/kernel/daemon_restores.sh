@@ -298,6 +298,28 @@ full_disks() {
 # piece. A container that is throttled by it would never be lowered.
 make_container test-busy '200000 100000' 209715200 1
 make_container test-idle '150000 100000' 134217728 0
+# The weights of classes come back like limits.
+weights() {
+  cp /tmp/cgphase.toml /tmp/without_classes.toml
+  sed -i '/^include/a containers = ["/test-busy class=batch", "/test-idle class=critical"]' \
+    /tmp/cgphase.toml
+  start_daemon
+  until_true 60000 weights_are 11 999 ||
+    fail "weights: $(cat "$root"/test-*/cpu.weight): $(tail -n 3 /tmp/daemon.log)"
+  kill -KILL "$daemon"
+  wait "$daemon" 2>/dev/null
+  check_restored 'weights'
+  start_daemon
+  until_true 60000 weights_are 11 999 || fail "weights: not set by the next daemon"
+  cp /tmp/without_classes.toml /tmp/cgphase.toml
+  kill -HUP "$daemon"
+  until_true 20000 weights_are 100 100 || fail "weights: stay after their classes are gone"
+  terminate
+}
+weights_are() {
+  [ "$(<"$root/test-busy/cpu.weight")" = "$1" ] && [ "$(<"$root/test-idle/cpu.weight")" = "$2" ]
+}
+
 write_config '/test*'
 original=$(snapshot $cgroups)
 changed_rounds=0
@@ -308,6 +330,7 @@ hang
 hang_of_loop
 second_daemon
 terminate
+weights
 agent=$root/agent
 mkdir "$agent"
 out_of_memory 0

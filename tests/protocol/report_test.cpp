@@ -207,6 +207,16 @@ TEST_CASE("a phase that was seen has its letter and steps") {
         json::array({{{"phase", 1}, {"letter", "B"}, {"steps", 12}}}));
 }
 
+TEST_CASE("a report has the terms of a container that has any") {
+  ContainerReport report;
+  CHECK(to_json(report)["terms"].is_null());
+  report.terms = Terms{ServiceClass::batch, Cores{0.5}, std::nullopt};
+  const json out = to_json(report);
+  CHECK(out["terms"] ==
+        json{{"class", "batch"}, {"cpu_min_cores", 0.5}, {"memory_min_bytes", nullptr}});
+  CHECK(read_reply<ContainerReport>(out)->terms == report.terms);
+}
+
 TEST_CASE("a reply that is read and written again is the same") {
   const auto same = [](const json& body, const auto& reply) {
     REQUIRE_MESSAGE(reply, reply.error().text);

@@ -59,6 +59,26 @@ TEST_CASE("advice says what would be done and why it was not") {
         "1.0 GiB (142 samples); not written, the mode is advise.");
 }
 
+TEST_CASE("a weight says from, to and the class, and has no trial") {
+  Decision decision;
+  decision.resource = Resource::cpu_weight;
+  decision.direction = Direction::raise;
+  decision.reason = Reason::service_class;
+  decision.old_limits.cpu_weight = 100;
+  decision.new_limits.cpu_weight = 999;
+  const Outcome written{.kind = OutcomeKind::written};
+  CHECK(explain_sentence("web-1", decision, &written) ==
+        "web-1: cpu weight raised from 100 to 999 because its class is critical; it was written.");
+  decision.direction = Direction::lower;
+  decision.new_limits.cpu_weight = 11;
+  CHECK(explain_sentence("web-1", decision, &written) ==
+        "web-1: cpu weight lowered from 100 to 11 because its class is batch; it was written.");
+  decision.verdict = Verdict::advise_mode;
+  CHECK(explain_sentence("web-1", decision, nullptr) ==
+        "web-1: cpu weight would be lowered from 100 to 11 because its class is batch; not "
+        "written, the mode is advise.");
+}
+
 TEST_CASE("a refusal says which limit stays and which rail held it") {
   Decision decision = lowering();
   decision.verdict = Verdict::cool_down;

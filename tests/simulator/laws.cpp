@@ -137,16 +137,29 @@ void Laws::judge_ours(const Call& call, Knob knob, const KnobText& text, const W
   const auto facts = facts_(call.inode);
   const std::string what = quote(text) + " in " + name(call.inode, knob);
   if (!facts->may_write) return violate("written to a container that must not be changed: " + what);
-  if (knob == Knob::memory_max || knob == Knob::cpu_weight)
+  if (knob == Knob::memory_max || (knob == Knob::cpu_weight && !facts->may_weigh))
     return violate("a knob that cgphase never writes: " + what);
   Limits after;
   if (!parse_knob(knob, text.view(), after)) return violate("malformed: " + what);
+  if (knob == Knob::cpu_weight) {
+    judge_weight(*after.cpu_weight, will, what);
+    return judge_lease(call, knob, text, will);
+  }
   const bool above = std::all_of(will.now.begin(), will.now.end(), [&](const KnobText& one) {
     return compare_knob(knob, after, limits_of(knob, one)) > 0;
   });
   if (above) return violate("above the original " + quote(will.now) + ": " + what);
   judge_lease(call, knob, text, will);
   judge_lowering(call, knob, after);
+}
+
+void Laws::judge_weight(std::uint32_t weight, const Will& will, const std::string& what) {
+  ++tally_.weighed;
+  const bool near = std::ranges::any_of(will.now, [&](const KnobText& one) {
+    const std::uint32_t original = limits_of(Knob::cpu_weight, one).cpu_weight.value_or(0);
+    return weight <= 10 * original && 10 * weight >= original;
+  });
+  if (!near) violate("more than ten times or less than a tenth: " + what);
 }
 
 void Laws::judge_lowering(const Call& call, Knob knob, const Limits& after) {

@@ -26,6 +26,7 @@ class Laws {
   struct Facts {
     bool may_write = false;  // in mode enforce, named, and without another manager
     bool may_lower_quota = true;  // no GPU was reported
+    bool may_weigh = false;       // its class has a weight of its own
   };
   using FactsOf = std::function<std::optional<Facts>(std::uint64_t inode)>;
 
@@ -65,8 +66,8 @@ class Laws {
   void violate(std::string text);
 
   struct Tally {
-    std::uint64_t lowered = 0, raised = 0, restored = 0, reclaims = 0, lost_races = 0, kills = 0,
-                  refused = 0;
+    std::uint64_t lowered = 0, raised = 0, restored = 0, weighed = 0, reclaims = 0, lost_races = 0,
+                  kills = 0, refused = 0;
   };
   const Tally& tally() const { return tally_; }
 
@@ -86,6 +87,7 @@ class Laws {
   void judge_race(const Call& call, Knob knob, Will& will);
   void judge_ours(const Call& call, Knob knob, const KnobText& text, const Will& will);
   void judge_lowering(const Call& call, Knob knob, const Limits& after);
+  void judge_weight(std::uint32_t weight, const Will& will, const std::string& what);
   void judge_lease(const Call& call, Knob knob, const KnobText& text, const Will& will);
   std::optional<LeaseValues> lease_of(std::uint64_t inode, Knob knob) const;
   std::string name(std::uint64_t inode, Knob knob) const;

@@ -176,7 +176,9 @@ void World::reload() {
       mark, std::filesystem::file_time_type(std::chrono::nanoseconds(time_ns())));
   for (Box& box : boxes_) {
     if (box.inode == 0) continue;
-    for (const Knob knob : {Knob::memory_max, Knob::memory_high, Knob::cpu_max}) {
+    std::vector<Knob> knobs = {Knob::memory_max, Knob::memory_high, Knob::cpu_max};
+    if (box.weighed) knobs.push_back(Knob::cpu_weight);
+    for (const Knob knob : knobs) {
       const auto& intents = laws_.intents(box.inode, knob);
       (void)write_as_other(box, knob, std::string(intents[random_.below(intents.size())].view()));
     }

@@ -125,6 +125,9 @@ void World::set_up_machine() {
     box.named = i != 2 && !box.hands_off;
     box.path = container_path(box.hands_off ? kPodPath : kSlicePath, i);
     if (box.named || box.hands_off) config.enforce.cgroups.push_back(box.path);
+    box.weighed = scenario_.classes && i < 2;
+    if (box.weighed)
+      config.containers.push_back(box.path + (i == 0 ? " class=critical" : " class=batch"));
     boxes_.push_back(box);
   }
   for (Box& box : boxes_) make_box(box);
@@ -209,7 +212,8 @@ std::optional<Laws::Facts> World::facts_of(std::uint64_t inode) const {
   if (box == boxes_.end()) return std::nullopt;
   return Laws::Facts{.may_write = box->named && !box->hands_off && !box->paused &&
                                   mode_ == Mode::enforce && !kill_switch_seen_,
-                     .may_lower_quota = box->gpu_ticks <= kGpuTicks};
+                     .may_lower_quota = box->gpu_ticks <= kGpuTicks,
+                     .may_weigh = box->weighed};
 }
 
 RunReport World::run() {

@@ -32,6 +32,7 @@ struct Scenario {
                                             // others
   std::uint64_t slow_writes_one_in = 0;     // lowerings that block without reclaim
   std::uint64_t slow_ticks_one_in = 0;      // ticks whose reading takes about three seconds
+  bool classes = false;                 // the first two containers are critical and batch
   bool gpus = false;                    // processes open a GPU at some time
   bool inner_limits = false;            // each container has a child cgroup with its own limit
   double growth_ratio = 0.12;           // maximum growth per second, as a share of the limit in
@@ -69,6 +70,7 @@ class World final : private CallObserver {
     std::string path;
     bool named = false;      // cgphase may change it
     bool hands_off = false;  // another manager owns it
+    bool weighed = false;    // it has a class with a weight of its own
     std::uint64_t inode = 0;
     int pid = 0;
     bool paused = false;

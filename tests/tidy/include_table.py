@@ -13,6 +13,7 @@ VOCABULARY = {
     "collectors/containers/container_info.h", "collectors/sample.h",
     "model/forecast.h", "model/phase.h",
     "policy/decision.h", "policy/evidence.h", "policy/pin.h", "policy/safety_config.h",
+    "policy/terms.h",
     "policy/budget/saving.h",
     "storage/history_point.h", "storage/journal_event.h", "storage/stored_record.h",
     "storage/table_page.h",

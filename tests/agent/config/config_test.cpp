@@ -257,6 +257,16 @@ TEST_CASE("numbers and lengths are taken at their bounds and refused one past th
   CHECK_FALSE(at("risk = nan"));
 }
 
+TEST_CASE("a line of containers without terms, or with wrong ones, is refused") {
+  CHECK(refusal_of("containers = [\"web class=batch\", \"db class=gold\"]\n")
+            .starts_with("1:14: containers = "));
+  CHECK(refusal_of("containers = [\"db class=gold\"]\n")
+            .find("\"db class=gold\": class=gold: must be critical") != std::string::npos);
+  for (const char* line : {"", "web", "web ", "web batch", "web io.min=1"})
+    CHECK_FALSE(accepts("containers = [\"" + std::string(line) + "\"]\n"));
+  CHECK(config_of("containers = [\"web class=batch\"]\n").containers.size() == 1);
+}
+
 TEST_CASE("patterns are taken at their bounds and refused one past them") {
   CHECK(accepts(quoted_patterns(kMaxPatterns, 1)));
   CHECK_FALSE(accepts(quoted_patterns(kMaxPatterns + 1, 1)));

@@ -148,6 +148,19 @@ TEST_CASE("show prints one container in full") {
         "oom kills    0\n");
 }
 
+TEST_CASE("show has the terms of a container, and its weight beside the original one") {
+  ContainerReport report = web();
+  report.terms = Terms{ServiceClass::critical, Cores{0.5}, Bytes{512 * kMiB}};
+  report.original.cpu_weight = 100;
+  report.limits.cpu_weight = 999;
+  const std::string text = render_show(report, {}, plain());
+  CHECK(text.find("terms        class critical, at least 0.50 cores, at least 512 MiB of "
+                  "memory\n") != std::string::npos);
+  CHECK(text.find("cpu weight   999 of 100\n") != std::string::npos);
+  report.limits.cpu_weight = 100;
+  CHECK(render_show(report, {}, plain()).find("cpu weight") == std::string::npos);
+}
+
 TEST_CASE("show has a table of bursts if this or an earlier run of the image has bursts") {
   json bursts = {{"now", {{"network_receive", nullptr}}}, {"next", json::object()}};
   CHECK(render_show(web(), bursts, plain()) == render_show(web(), {}, plain()));

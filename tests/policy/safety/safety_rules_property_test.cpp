@@ -29,6 +29,8 @@ struct RandomWorld : SafetyWorld {
     sample.limits.memory_min = sample.limits.memory_low = MemoryLimit{Bytes{low_bytes}};
     sample.limits.memory_high = seed % 4 == 0 ? MemoryLimit{Bytes{2 * low_bytes}} : MemoryLimit{};
     sample.limits.cpu_weight = 1 + seed % 10'000;
+    if (seed % 3 == 0)
+      input.terms = {.cpu_min = Cores{0.5 + seed % 4}, .memory_min = Bytes{seed % 8 * 256 * kMiB}};
     input.manage_unlimited = one_in(2);
     original = sample.limits;
     if (one_in(3)) without_psi();
@@ -137,12 +139,15 @@ void check_lowering(RandomWorld& world, const Decision& decision) {
     CHECK(*memory_in_force(decision.new_limits, host) >=
           memory_floor(world.config, decision.old_limits, state));
     CHECK(*memory_in_force(decision.new_limits, host) < old_bytes);
+    CHECK(*memory_in_force(decision.new_limits, host) >=
+          static_cast<double>(world.input.terms.memory_min.value_or(Bytes{}).value));
   } else {
     const double old_cores = *cpu_in_force(decision.old_limits, host);
     const double cores = *cpu_in_force(decision.new_limits, host);
     CHECK(decision.new_limits.cpu_max->quota->value >= 10'000);
     CHECK(cores >= old_cores - std::max(0.1 * old_cores, 2.0) - 1e-9);
     CHECK(cores < old_cores);
+    CHECK(cores >= world.input.terms.cpu_min.value_or(Cores{}).value);
   }
 }
 

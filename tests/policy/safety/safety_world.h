@@ -78,6 +78,8 @@ struct SafetyWorld {
     if (decision.resource == Resource::memory) {
       sample.limits.memory_max = decision.new_limits.memory_max;
       sample.limits.memory_high = decision.new_limits.memory_high;
+    } else if (decision.resource == Resource::cpu_weight) {
+      sample.limits.cpu_weight = decision.new_limits.cpu_weight;
     } else {
       sample.limits.cpu_max = decision.new_limits.cpu_max;
       sample.limits.cpu_max_burst = decision.new_limits.cpu_max_burst;

@@ -1,0 +1,68 @@
+#include "policy/terms_parser.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/parse.h"
+#include "base/text.h"
+
+namespace cgphase {
+namespace {
+
+constexpr double kMostCores = 1'000'000;
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 60;
+
+struct ClassName {
+  std::string_view name;
+  ServiceClass service_class;
+};
+constexpr ClassName kClassNames[] = {
+    {"critical", ServiceClass::critical},   {"standard", ServiceClass::standard},
+    {"batch", ServiceClass::batch},         {"inference", ServiceClass::critical},
+    {"sidecar", ServiceClass::standard},    {"training", ServiceClass::batch},
+};
+
+}  // namespace
+
+Status set_term(Terms& terms, std::string_view key, std::string_view value) {
+  const auto refused = [&](const char* allowed) {
+    return failure(ErrorKind::invalid, escape_name(key) + "=" + escape_name(value) +
+                                           ": must be " + allowed);
+  };
+  if (key == "class") {
+    const auto found = std::ranges::find(kClassNames, value, &ClassName::name);
+    if (found == std::end(kClassNames))
+      return refused("critical, standard, batch, inference, sidecar or training");
+    terms.service_class = found->service_class;
+    return {};
+  }
+  if (key == "cpu.min") {
+    const auto cores = parse_double(value);
+    if (!cores || !(*cores > 0 && *cores <= kMostCores)) return refused("cores, such as 0.5");
+    terms.cpu_min = Cores{*cores};
+    return {};
+  }
+  if (key == "memory.min") {
+    const auto bytes = parse_bytes(value);
+    if (!bytes || *bytes == 0 || *bytes > kMostBytes)
+      return refused("a size, such as 512M");
+    terms.memory_min = Bytes{*bytes};
+    return {};
+  }
+  return failure(ErrorKind::invalid,
+                 escape_name(key) + ": no term; there are class, cpu.min and memory.min");
+}
+
+Status set_terms(Terms& terms, std::string_view text) {
+  std::string_view word;
+  while (next_word(text, word)) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string_view::npos)
+      return failure(ErrorKind::invalid, escape_name(word) + ": must be TERM=VALUE");
+    if (const Status set = set_term(terms, word.substr(0, equals), word.substr(equals + 1)); !set)
+      return set;
+  }
+  return {};
+}
+
+}  // namespace cgphase

@@ -1,0 +1,42 @@
+// The terms of a container, from its labels and the configuration.
+#include <doctest/doctest.h>
+
+#include "agent/config/config.h"
+
+using namespace cgphase;
+
+namespace {
+
+ContainerInfo container_with(std::map<std::string, std::string> labels) {
+  ContainerInfo container;
+  container.name = "train-7";
+  container.image = "registry/train:1";
+  container.path = "/system.slice/docker-0a.scope";
+  container.labels = std::move(labels);
+  return container;
+}
+
+}  // namespace
+
+TEST_CASE("terms come from labels, and the configuration counts more") {
+  Config config;
+  const ContainerInfo container = container_with({{"cgphase.class", "inference"},
+                                                  {"cgphase.cpu.min", "0.5"},
+                                                  {"cgphase.memory.min", "1G"}});
+  const Terms labels{ServiceClass::critical, Cores{0.5}, Bytes{kGiB}};
+  CHECK(terms_for(config, container).terms == labels);
+  for (const char* pattern : {"train-*", "registry/*", "/system.slice/docker-??.scope"}) {
+    config.containers = {"* cpu.min=3", std::string(pattern) + " class=batch cpu.min=2",
+                         "other class=standard"};
+    CHECK(terms_for(config, container).terms ==
+          Terms{ServiceClass::batch, Cores{2}, Bytes{kGiB}});
+  }
+}
+
+TEST_CASE("a label of no known value is ignored and named") {
+  const FoundTerms found =
+      terms_for({}, container_with({{"cgphase.class", "gold"}, {"cgphase.memory.min", "1G"}}));
+  CHECK(found.terms == Terms{.memory_min = Bytes{kGiB}});
+  REQUIRE(found.ignored.size() == 1);
+  CHECK(found.ignored[0].starts_with("cgphase.class=gold: must be critical"));
+}

@@ -1,0 +1,43 @@
+#include "policy/terms_parser.h"
+
+#include <doctest/doctest.h>
+
+using namespace cgphase;
+
+TEST_CASE("a class has its own name, and names of jobs") {
+  const auto class_of = [](std::string_view word) {
+    Terms terms;
+    REQUIRE_MESSAGE(set_term(terms, "class", word), word);
+    return terms.service_class;
+  };
+  for (const char* word : {"critical", "inference"})
+    CHECK(class_of(word) == ServiceClass::critical);
+  for (const char* word : {"standard", "sidecar"}) CHECK(class_of(word) == ServiceClass::standard);
+  for (const char* word : {"batch", "training"}) CHECK(class_of(word) == ServiceClass::batch);
+}
+
+TEST_CASE("terms are read from one line") {
+  Terms terms;
+  REQUIRE(set_terms(terms, "  class=batch cpu.min=0.5\tmemory.min=512M "));
+  CHECK(terms == Terms{ServiceClass::batch, Cores{0.5}, Bytes{512 * kMiB}});
+  CHECK(set_terms(terms, ""));
+}
+
+TEST_CASE("a wrong term is refused with what is allowed") {
+  const auto refused = [](std::string_view text) {
+    Terms terms;
+    const Status status = set_terms(terms, text);
+    CHECK(terms == Terms{});
+    return status ? std::string() : status.error().text;
+  };
+  CHECK(refused("class=gold") ==
+        "class=gold: must be critical, standard, batch, inference, sidecar or training");
+  CHECK(refused("class=Batch").starts_with("class=Batch: must be"));
+  for (const char* cores : {"", "0", "-1", "nan", "1e9", "2x"})
+    CHECK(refused("cpu.min=" + std::string(cores)).ends_with("must be cores, such as 0.5"));
+  for (const char* size : {"", "0", "-1", "max", "1Q", "99999999T"})
+    CHECK(refused("memory.min=" + std::string(size)).ends_with("must be a size, such as 512M"));
+  CHECK(refused("batch") == "batch: must be TERM=VALUE");
+  CHECK(refused("io.min=1") == "io.min: no term; there are class, cpu.min and memory.min");
+  CHECK(refused("class=\x1b[31m").find('\x1b') == std::string::npos);
+}
