@@ -192,6 +192,10 @@ bool ExternalChangeDetector::observe(const SafetyInput& input, bool active) {
   changed_ = {owners[0] != Owner::ours || owners[1] != Owner::ours,
               owners[2] != Owner::ours || owners[3] != Owner::ours,
               owners[4] != Owner::ours};
+  // An update of several limits may be read in two ticks. An original that comes back right after
+  // a foreign value belongs to the same update.
+  if (!foreign && near(input, foreign_)) return false;
+  if (foreign) foreign_ = input.time;
   const bool reload = near(input, input.reload);
   if (!foreign && (reload || near(input, last_write_))) {
     reverted(input.time);

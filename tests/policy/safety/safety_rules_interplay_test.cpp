@@ -60,6 +60,23 @@ bool raised_for(const SafetyWorld& world, Resource resource, Reason reason) {
 
 }  // namespace
 
+// rule: S-08
+TEST_CASE("an update that is read in two ticks is one change, and no further reset") {
+  auto world = lowered_world();
+  for (int reset = 0; reset < world.config.reapplies_per_hour; ++reset) {
+    world.sample.limits.memory_high = world.original.memory_high;
+    world.input.reload = world.time + std::chrono::seconds(1);
+    REQUIRE(world.lowers(Resource::memory, 5 * kLong));
+  }
+  world.sample.limits.cpu_max->quota = Microseconds{350'000};
+  world.tick();
+  world.sample.limits.memory_high = world.original.memory_high;
+  world.tick();
+  world.ticks(14 * 60);
+  CHECK(world.safety.blocked_by(Resource::memory) == Verdict::standing_down);
+  CHECK(world.lowers(Resource::memory, 3 * 60));
+}
+
 TEST_CASE("a GPU seen during a lowering of the quota restores it as soon as it is in force") {
   SafetyWorld world;
   world.recommendation.memory.reset();
