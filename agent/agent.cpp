@@ -84,6 +84,12 @@ std::string name_of_this_daemon(const Clock& clock) {
 
 bool any(const ContainerView&) { return true; }
 
+// Without the patterns of the configuration, which cost more than labels.
+bool wrongly_labelled(const ContainerView& view) {
+  static const Config none;
+  return !view.info.labels.empty() && !terms_for(none, view.info).ignored.empty();
+}
+
 // At most kMostNames names; more are abbreviated.
 std::string names_of(const std::vector<const ContainerView*>& containers,
                      bool (*wanted)(const ContainerView&)) {
@@ -291,7 +297,8 @@ void Agent::submit(const Decision& decision) {
   const ContainerView* view = parts_.core.find(decision.container);
   if (view == nullptr) return;
   // Without a companion nothing more is lowered, but lowered limits are still raised.
-  const bool may = parts_.writer && (writable_ || decision.direction == Direction::raise);
+  const bool may = parts_.writer && (writable_ || decision.direction == Direction::raise ||
+                                     decision.reason == Reason::restored);
   if (!may) {
     refused_.push_back({decision.decision_id, WriteEnd::failed, decision.old_limits, {}});
     return;
@@ -551,9 +558,8 @@ std::vector<std::string> Agent::degraded() const {
   if (const std::string names = names_of(containers, rivalled); !names.empty())
     sentences.push_back("only observed, another manager changes their limits again and again: " +
                         names);
-  for (const ContainerView* view : containers)
-    for (const std::string& ignored : terms_for(config_, view->info).ignored)
-      sentences.push_back("a label of " + escape_name(view->info.name) + " is ignored: " + ignored);
+  if (const std::string names = names_of(containers, wrongly_labelled); !names.empty())
+    sentences.push_back("labels of no known value are ignored (docs/configuration.md): " + names);
   if (const std::string hang = gpus_.degraded(); !hang.empty()) sentences.push_back(hang);
   if (parts_.store)
     if (const auto reason = parts_.store->degraded())

@@ -528,7 +528,8 @@ void Core::raised(CgroupId id, Resource resource, Reason reason, const Limits& b
                     .old_limits = view.in_force, .new_limits = view.in_force, .reason = reason,
                     .phase = view.phase, .evidence = evidence_of(view.sample)};
   merge(after, decision.new_limits);
-  // Use is a value of the last sample, like the evidence.
+  if (decision.new_limits.cpu_weight < view.in_force.cpu_weight)
+    decision.direction = Direction::lower;  // that of a critical container, put back
   decision.usage = resource == Resource::memory
                        ? static_cast<double>(view.memory_need.value_or(Bytes{}).value)
                        : view.cpu_cores.value_or(0);
@@ -536,8 +537,7 @@ void Core::raised(CgroupId id, Resource resource, Reason reason, const Limits& b
   found->second->safety.written(decision, WriteEnd::done, decision.new_limits, time);
   merge(before, decision.old_limits);
   totals_.writes_up += 1;
-  Limits in_force = decision.new_limits;
-  output.applied.push_back({origin, std::move(decision), std::move(in_force)});
+  output.applied.push_back({origin, decision, decision.new_limits});
 }
 
 // One resource after the other, so that each decision says what was in force before.

@@ -21,6 +21,7 @@ constexpr std::uint32_t kWeightFactor = 10;
 // People write multiples of these.
 constexpr std::uint64_t kRoundQuota = 10;  // microseconds
 constexpr std::uint64_t kRoundMemory = kMiB;
+constexpr std::uint32_t kRoundWeight = 10;
 
 // `value`, or `value + step` if it is a multiple of `round` that nobody asked for.
 std::uint64_t not_round(std::uint64_t value, std::uint64_t round, std::uint64_t step, bool asked) {
@@ -182,7 +183,10 @@ std::uint32_t weight_of(ServiceClass service_class, std::uint32_t original) {
     case ServiceClass::critical:
       return std::max(original, std::min(original * kWeightFactor, kLargestWeight) - 1);
     case ServiceClass::standard: return original;
-    case ServiceClass::batch: return std::min(original, original / kWeightFactor + 1);
+    case ServiceClass::batch: {
+      const std::uint32_t tenth = original / kWeightFactor + 1;
+      return std::min(original, tenth % kRoundWeight == 0 ? tenth + 1 : tenth);
+    }
   }
   return original;
 }

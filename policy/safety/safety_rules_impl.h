@@ -82,7 +82,8 @@ class SafetyRules::Impl {
   };
   // The state of cpu.weight, which needs no trial.
   struct WeightState {
-    std::optional<Decision> asked;         // not yet answered
+    std::uint64_t asked = 0;               // the decision not yet answered; 0: none
+    MonotonicTime asked_at;
     std::optional<MonotonicTime> failed;   // the last write, if it failed
     std::optional<std::uint32_t> advised;  // reported, but not written in this mode
   };

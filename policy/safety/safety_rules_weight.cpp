@@ -16,8 +16,8 @@ std::optional<Decision> SafetyRules::Impl::decide_weight(const Step& step) {
   const MonotonicTime now = step.input.time;
   const auto& found = step.limits().cpu_weight;
   const auto& original = drift_.original().cpu_weight;
-  if (weight_.asked && now - weight_.asked->time >= kPatience) weight_.asked.reset();
-  if (!found || !original || weight_.asked || drift_.predates_write(now) ||
+  if (weight_.asked != 0 && now - weight_.asked_at >= kPatience) weight_.asked = 0;
+  if (!found || !original || weight_.asked != 0 || drift_.predates_write(now) ||
       within(weight_.failed, kRetryPause, now))
     return std::nullopt;
   const bool may = step.input.mode != Mode::observe && !step.input.hands_off && !step.rival &&
@@ -48,14 +48,15 @@ std::optional<Decision> SafetyRules::Impl::decide_weight(const Step& step) {
     weight_.advised = wanted;
     return decision;
   }
-  weight_.asked = decision;
+  weight_.asked = decision.decision_id;
+  weight_.asked_at = now;
   drift_.asked(decision);
   return decision;
 }
 
 void SafetyRules::Impl::weight_written(const Decision& decision, WriteEnd end,
                                        const Limits& in_force, MonotonicTime time) {
-  if (weight_.asked && weight_.asked->decision_id == decision.decision_id) weight_.asked.reset();
+  if (weight_.asked == decision.decision_id) weight_.asked = 0;
   weight_.failed.reset();
   if (end == WriteEnd::failed) {
     weight_.failed = time;

@@ -94,6 +94,27 @@ TEST_CASE("tick: restored limits are known before the sample that shows them") {
   }
 }
 
+TEST_CASE("tick: a weight that is put back is a decision in its own direction") {
+  for (const auto& [service_class, direction] :
+       {std::pair(ServiceClass::critical, Direction::lower),
+        std::pair(ServiceClass::batch, Direction::raise)}) {
+    Host host;
+    Limits limits = host.limits();
+    limits.cpu_weight = 100;
+    host.put(limits, false);
+    host.core.admit(kId, {.mode = Mode::enforce, .terms = {.service_class = service_class}});
+    host.step(0.1);
+    host.step(0.1);
+    REQUIRE(host.limits().cpu_weight != 100);
+    host.next.restored = {{kId, Reason::silence, {}}};
+    host.put(limits, false);
+    host.step(0.1);
+    REQUIRE(host.last.applied.size() == 1);
+    CHECK(host.last.applied[0].decision.direction == direction);
+    CHECK(host.last.applied[0].in_force.cpu_weight == 100);
+  }
+}
+
 TEST_CASE("tick: a resource whose knob is left lowered by a restore makes no decision") {
   Lowered host;
   host.next.restored = {{kId, Reason::restored, {Knob::cpu_max}}};

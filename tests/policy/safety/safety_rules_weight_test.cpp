@@ -45,6 +45,7 @@ TEST_CASE("a weight is within ten times and a tenth, in the kernel's bounds, and
     CHECK(less >= 1);
     CHECK(10 * less >= original);
     CHECK((more == original || more % 10 != 0));
+    CHECK((less == original || less % 10 != 0));
   }
   CHECK(weight_of(ServiceClass::critical, 100) == 999);
   CHECK(weight_of(ServiceClass::batch, 100) == 11);
