@@ -59,6 +59,9 @@ FastRaise fast_raise(const FastPathAction& action) {
   return raise;
 }
 
+// Quantile of the use outside of containers that the budget leaves to it.
+constexpr double kOutsideShare = 0.95;
+
 std::string why(const Decision& decision) {
   return std::string(to_string(decision.reason)) + " #" + std::to_string(decision.decision_id);
 }
@@ -175,6 +178,8 @@ TickInput Agent::collect() {
   }
   for (const CgroupId& id : tick_.vanished) container_removed(id);
   for (const ContainerInfo& info : tick_.appeared) container_added(info);
+  input.outside = {.cpu_cores = outside_.cpu_cores(kOutsideShare).value_or(0),
+                   .memory_bytes = outside_.memory_bytes(kOutsideShare).value_or(0)};
   input.sample = &tick_;
   return input;
 }
@@ -310,6 +315,7 @@ void Agent::submit(const Decision& decision) {
                      // was read, whichever way it goes.
                      .raise = decision.direction == Direction::raise &&
                               decision.resource != Resource::cpu_weight,
+                     .grant = decision.reason == Reason::budget,
                      .decided = decision.time, .reason = why(decision)};
   const bool lowers_memory =
       decision.resource == Resource::memory && decision.direction == Direction::lower;
@@ -507,6 +513,8 @@ std::vector<std::string> Agent::reload(Config config) {
   if (std::exchange(configured_mode_, config_.mode) != config_.mode) overrides_.drop_host_mode();
   follow_host_mode();
   parts_.core.set_safety(config_.safety);
+  parts_.core.set_budget(config_.budget);
+  parts_.core.set_cpu_lever(config_.enforce.cpu);
   if (parts_.fast_path) parts_.fast_path->set_safety(config_.safety);
   neighbourhood_.request_scan();
   for (const ContainerView* view : parts_.core.containers())

@@ -53,8 +53,13 @@ void ChangeJournal::record(const Outcome& outcome, const ContainerView* view) {
 void ChangeJournal::record(const AppliedChange& change, const ContainerView* view,
                            MonotonicTime now) {
   if (change.origin != AppliedChange::Origin::decision) record(change.decision, {}, view);
-  if (view != nullptr && log_ != nullptr)
-    log_->written(view->info, change.decision, change.in_force);
+  if (view != nullptr && log_ != nullptr) {
+    const auto entry = std::ranges::find(
+        recent_decisions_, change.decision.decision_id,
+        [](const JournalDecision& one) { return one.decision.decision_id; });
+    log_->written(view->info, change.decision, change.in_force,
+                  entry == recent_decisions_.end() ? std::string() : entry->writer);
+  }
   const bool fast_path = change.origin == AppliedChange::Origin::fast_path;
   record(Outcome{.decision_id = change.decision.decision_id, .time = now,
                  .container = change.decision.container, .kind = OutcomeKind::written,

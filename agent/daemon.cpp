@@ -328,6 +328,8 @@ Started<void> Daemon::make_agent() {
                                                 .safety = config_.safety,
                                                 .interval = config_.interval,
                                                 .manage_unlimited = config_.manage_unlimited,
+                                                .budget = config_.budget,
+                                                .cpu_lever = config_.enforce.cpu,
                                                 .first_decision_id = history.first_decision_id},
                                                model->engine);
   if (!core) return refuse(core.error());

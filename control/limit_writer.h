@@ -23,10 +23,11 @@ struct LimitChange {
   Limits old_limits;   // the values in force at the decision; another value in the file refuses it
   Limits new_limits;   // only knobs that differ from old_limits are written
   bool raise = false;  // raises use another thread and never wait behind a lowering
+  bool grant = false;  // with `raise`: above the original, maybe the first change of the knob
   // A lowering is refused if a program has started in the container since. Absent: not checked.
   std::optional<MonotonicTime> decided = {};
   std::string reason;  // for the lease record
-  // memory.high is not lowered if need, reread just before the write, exceeds this.
+  // memory.high or memory.max is not lowered if need, reread just before the write, exceeds this.
   std::optional<Bytes> memory_need_ceiling;
 };
 
@@ -63,7 +64,7 @@ class LimitWriter {
     int restored = 0;  // knobs written back
     int foreign = 0;   // knobs that somebody else had changed; left unchanged
     int gone = 0;      // cgroups that no longer exist
-    std::vector<Knob> left;  // knobs without their original: foreign or failed
+    std::vector<Knob> left;  // knobs without their original: foreign, failed, or in use above it
     std::vector<std::string> failures;
   };
   virtual RestoreReport restore_all() = 0;

@@ -10,7 +10,8 @@
 
 #include "base/check.h"
 #include "cgroupfs/knob_file.h"
-#include "policy/budget/saving.h"
+#include "core/grants.h"
+#include "core/sensing.h"
 #include "policy/ceiling.h"
 #include "policy/safety/limit_arithmetic.h"
 
@@ -49,6 +50,17 @@ bool quiet(const Sample& sample) {
   return calm(sample.memory_pressure.some) && calm(sample.io_pressure.some);
 }
 
+// Whether a value is put back that was above the original: a weight, or what the budget granted.
+bool lowers(const Limits& before, const Limits& after) {
+  return std::ranges::any_of(
+      std::array{Knob::cpu_weight, Knob::cpu_max, Knob::memory_max},
+      [&](Knob knob) { return compare_knob(knob, after, before) < 0; });
+}
+
+void keep_highest(std::optional<double>& highest, std::optional<double> value) {
+  if (value) highest = std::max(*value, highest.value_or(*value));
+}
+
 // Sorts "/a", "/a/b", "/a-b": a cgroup comes directly before its descendants.
 bool comes_before(const CgroupPath& one, const CgroupPath& other) {
   const auto rank = [](char c) { return c == '/' ? 0 : int{static_cast<unsigned char>(c)}; };
@@ -76,6 +88,9 @@ struct Core::Container {
   std::array<std::optional<MonotonicTime>, 2> quarantined_until;  // as last stored
   bool sent_quarantines = false;
   bool seen = false;  // view.sample is valid: the one before the current
+  // Of the current sample: as in Observation, and whether it was throttled.
+  bool gap = false, throttled = false;
+  double interval_seconds = 0;
   MonotonicTime previous_time;
   // The lowest CPU limit since the previous sample. A throttled container ran against it, even if
   // it was written after that sample and raised again before the next.
@@ -99,6 +114,29 @@ struct Core::Container {
     if (!engine) return;
     extractor.emplace(engine->model().schema, engine->model().step_seconds);
     tracker.emplace(engine);
+  }
+
+  HostCapacity room(const NodeSample& tick) const {
+    HostCapacity host = tick.host;
+    host.ancestor_limits = ancestor_limits;
+    return host;
+  }
+
+  // Whether it is at its quota or its memory.max, or grows to that soon, so that it could use more.
+  Claimant claimant(const SafetyConfig& config) {
+    const auto near = [&](double use, double limit) { return use > config.at_risk_ratio * limit; };
+    const auto quota = view.in_force.cpu_cores();
+    const auto& hard = view.in_force.memory_max;
+    const auto bytes = [](const std::optional<Bytes>& one) {
+      return static_cast<double>(one.value_or(Bytes{}).value);
+    };
+    const double need = bytes(view.memory_need), before = bytes(memory_need(view.sample));
+    const double soon = static_cast<double>(config.at_risk_growth.count());
+    const double growth =
+        interval_seconds > 0 ? std::max(need - before, 0.0) / interval_seconds * soon : 0;
+    const auto full = [&](double limit) { return near(need, limit) || need + growth >= limit; };
+    return {&view, throttled || (quota && near(view.cpu_cores.value_or(0), quota->value)),
+            hard && hard->bytes && full(bytes(hard->bytes))};
   }
 
   void in_force(const Limits& limits) {
@@ -233,6 +271,14 @@ void Core::set_pin(CgroupId id, const Pin& pin) {
   if (!pin.any()) found->second->pinned_samples.clear();
 }
 
+std::vector<Claimant> Core::claimants() const {
+  std::vector<Claimant> claimants;
+  claimants.reserve(containers_.size());
+  for (const auto& [id, container] : containers_)
+    claimants.push_back(container->claimant(config_.safety));
+  return claimants;
+}
+
 void Core::find_nested() {
   std::vector<Container*> by_path;
   by_path.reserve(containers_.size());
@@ -297,14 +343,20 @@ void Core::step_sample(const TickInput& input, TickOutput& output) {
     if (at == containers_.end() || at->first != sample.id) at = containers_.find(sample.id);
     CHECK_INVARIANT(at != containers_.end());  // the sampler reports a container before its first
                                                // sample
-    step_container(*at->second, sample, tick, output.decisions);
+    sense(*at->second, sample, tick);
     ++at;
   }
+  const std::vector<Claimant> claimants = this->claimants();
+  grant_shares(config_.budget, tick.host, input.outside, claimants);
+  for (const Sample& sample : tick.containers)
+    decide(*containers_.find(sample.id)->second, sample, tick, output.decisions);
   save_runs(tick.time);
   for (const Decision& decision : output.decisions) {
     if (decision.verdict == Verdict::allowed) pending_[decision.decision_id] = decision;
-    else if (std::string writer = writer_of(decision); !writer.empty())
-      output.writers[decision.decision_id] = std::move(writer);
+    std::string behind = writer_of(decision);
+    if (decision.reason == Reason::budget)
+      behind = givers_of(decision.resource, claimants, decision.container);
+    if (!behind.empty()) output.writers[decision.decision_id] = std::move(behind);
   }
   reclaim_cache(tick.time, output);
   totals_.ticks += 1;
@@ -345,70 +397,6 @@ void Core::reclaim_cache(MonotonicTime now, TickOutput& output) {
   }
 }
 
-namespace {
-
-// Updates the phase. It changes only when a model step is complete or after a gap.
-void update_phase(ContainerView& view, std::optional<FeatureExtractor>& extractor,
-                  std::optional<PhaseTracker>& tracker, const Sample& sample,
-                  const NodeSample& tick, bool gap) {
-  if (!extractor) return;
-  const FeatureExtractor::Step step =
-      extractor->add(sample, sample.read_time.value_or(tick.time), view.original, tick.host);
-  Phase phase = view.phase;
-  if (gap || step.gap) {
-    tracker->reset();
-    phase = Phase{};
-  }
-  if (step.vector) phase = tracker->step(*step.vector);
-  const bool same = phase.state == view.phase.state && phase.index == view.phase.index;
-  if (!same) view.phase_since = tick.time;
-  view.phase = phase;
-}
-
-// Counters are read slightly before or after their time. No container can use more than the host
-// has.
-double most_cores(const HostCapacity& host) {
-  return host.cpu_cores > 0 ? host.cpu_cores : std::numeric_limits<double>::infinity();
-}
-
-// `interval_seconds` is 0 for the first sample and after a gap: CPU use is then unknown.
-Observation observe(const Sample& sample, const Sample& previous,
-                    std::optional<double> lowest_cpu_cores, double interval_seconds,
-                    const NodeSample& tick, const Phase& phase) {
-  Observation observation{.time = tick.time, .interval_seconds = interval_seconds, .phase = phase};
-  if (const auto need = memory_need(sample))
-    observation.memory_need_bytes = static_cast<double>(need->value);
-  if (interval_seconds <= 0) return observation;
-  if (const Counter used = growth(sample.cpu.usage_usec, previous.cpu.usage_usec))
-    observation.cpu_cores =
-        std::min(static_cast<double>(*used) / 1e6 / interval_seconds, most_cores(tick.host));
-  observation.cpu_censored =
-      growth(sample.cpu.nr_throttled, previous.cpu.nr_throttled).value_or(0) > 0;
-  observation.cpu_limit_cores = lowest_cpu_cores;
-  return observation;
-}
-
-void keep_highest(std::optional<double>& highest, std::optional<double> value) {
-  if (value) highest = std::max(*value, highest.value_or(*value));
-}
-
-// A limit that somebody raised above the original does not reduce the savings. If containers are
-// nested, the outer one's limit is what the host grants.
-void account(ContainerView& view, const Sample& sample, double interval_seconds) {
-  view.seconds_in_phase[view.phase.known() ? view.phase.index : -1] += interval_seconds;
-  const Counter stalled = sample.memory_pressure.some.total_usec;
-  if (stalled && !view.memory_delay_usec) view.memory_delay_usec = 0;
-  if (!is_original(sample.limits, view.original, Resource::memory))
-    if (const auto delay = growth(stalled, view.sample.memory_pressure.some.total_usec))
-      *view.memory_delay_usec += *delay;
-  const Saving saved = saving(view.original, sample.limits, view.ancestor_limits);
-  if (!view.cpu_limit_around) view.saved_core_seconds += saved.cpu_cores * interval_seconds;
-  if (!view.memory_limit_around)
-    view.saved_byte_seconds += static_cast<double>(saved.memory_bytes) * interval_seconds;
-}
-
-}  // namespace
-
 void Core::remember(Container& container, const NodeSample& tick) {
   if (const auto oom = container.safety.take_oom()) {
     safety_memory_.ooms.remember(image_of(container.view.info), *oom, tick.wall_time);
@@ -426,15 +414,16 @@ void Core::remember(Container& container, const NodeSample& tick) {
   }
 }
 
-void Core::step_container(Container& container, const Sample& sample, const NodeSample& tick,
-                              std::vector<Decision>& decisions) {
+void Core::sense(Container& container, const Sample& sample, const NodeSample& tick) {
   ContainerView& view = container.view;
-  const bool first = !std::exchange(container.seen, true);
+  const bool first = !container.seen;
   const MonotonicTime read = sample.read_time.value_or(tick.time);
   const auto elapsed = read - container.previous_time;
   const bool gap = !first && (elapsed <= elapsed.zero() ||
                               elapsed > kGapIntervals * config_.interval);
   const double interval_seconds = first || gap ? 0 : seconds(elapsed);
+  container.gap = gap;
+  container.interval_seconds = interval_seconds;
   if (first) begin_run(container, sample, tick.time);
   update_phase(view, container.extractor, container.tracker, sample, tick, gap);
   view.memory_need = memory_need(sample);
@@ -447,8 +436,8 @@ void Core::step_container(Container& container, const Sample& sample, const Node
   container.policy->observe(observation);
   view.cpu_limit_around = container.limited_around(&Limits::cpu_cores);
   view.memory_limit_around = container.limited_around(&Limits::memory_bytes);
-  HostCapacity room = tick.host;
-  room.ancestor_limits = container.ancestor_limits;
+  const HostCapacity room = container.room(tick);
+  container.throttled = observation.cpu_censored;
   view.ancestor_limits = within_host(room);
   account(view, sample, interval_seconds);
   view.recommendation = container.policy->allocate(view.original, room);
@@ -459,15 +448,22 @@ void Core::step_container(Container& container, const Sample& sample, const Node
     view.recommendation =
         view.recommendation.pinned(view.pin, samples, view.highest_memory_bytes.value_or(0));
   }
+}
+
+void Core::decide(Container& container, const Sample& sample, const NodeSample& tick,
+                  std::vector<Decision>& decisions) {
+  ContainerView& view = container.view;
+  const bool first = !std::exchange(container.seen, true);
   SafetyInput input{
-      .time = tick.time, .interval_seconds = interval_seconds, .sample = &sample,
-      .previous = first ? nullptr : &view.sample, .gap = gap, .phase = view.phase,
-      .owner = view.info.owner, .mode = view.mode, .terms = view.terms,
+      .time = tick.time, .interval_seconds = container.interval_seconds, .sample = &sample,
+      .previous = first ? nullptr : &view.sample, .gap = container.gap, .phase = view.phase,
+      .owner = view.info.owner, .mode = view.mode, .terms = view.terms, .grant = view.grant,
+      .cpu_lever = config_.cpu_lever,
       .hands_off = other_manager_ || !view.info.hands_off.empty(),
       .manage_unlimited = config_.manage_unlimited,
       .larger_margin = container.facts.larger_margin, .gpu = container.facts.gpu,
       .gpu_ruled_out = container.facts.gpu_ruled_out,
-      .original = view.original, .host = room,
+      .original = view.original, .host = container.room(tick),
       .model_step_seconds = engine_ ? engine_->model().step_seconds : seconds(config_.interval),
       .sampling_seconds = seconds(config_.interval),
       // In observe mode nothing uses the floor.
@@ -487,7 +483,7 @@ void Core::step_container(Container& container, const Sample& sample, const Node
   view.memory_blocked_by = container.safety.blocked_by(Resource::memory);
   view.wants_gpu_look = container.safety.wants_gpu_look();
   view.sample = sample;
-  container.previous_time = read;
+  container.previous_time = sample.read_time.value_or(tick.time);
   container.lowest_cpu_cores.reset();
   if (!container.safety.predates_write(tick.time)) container.in_force(sample.limits);
 }
@@ -528,8 +524,7 @@ void Core::raised(CgroupId id, Resource resource, Reason reason, const Limits& b
                     .old_limits = view.in_force, .new_limits = view.in_force, .reason = reason,
                     .phase = view.phase, .evidence = evidence_of(view.sample)};
   merge(after, decision.new_limits);
-  if (decision.new_limits.cpu_weight < view.in_force.cpu_weight)
-    decision.direction = Direction::lower;  // that of a critical container, put back
+  if (lowers(view.in_force, decision.new_limits)) decision.direction = Direction::lower;
   decision.usage = resource == Resource::memory
                        ? static_cast<double>(view.memory_need.value_or(Bytes{}).value)
                        : view.cpu_cores.value_or(0);
@@ -550,10 +545,11 @@ void Core::put_back(const RestoredLimits& restored, MonotonicTime now, TickOutpu
   for (const auto& [resource, knob] : {std::pair(Resource::cpu, Knob::cpu_max),
                                        std::pair(Resource::memory, Knob::memory_high),
                                        std::pair(Resource::cpu_weight, Knob::cpu_weight)}) {
-    if (is_original(view->in_force, view->original, resource) || left(knob)) continue;
+    if (left(knob)) continue;
     Limits originals = view->in_force;
     for (const Knob one : kKnobs)
       if (resource_of(one) == resource && !left(one)) copy_knob(one, view->original, originals);
+    if (originals == view->in_force) continue;
     raised(restored.container, resource, restored.reason, {}, originals, now,
            AppliedChange::Origin::restore, output);
   }

@@ -18,6 +18,8 @@
 #include "core/tick.h"
 #include "model/feature_extractor.h"
 #include "model/phase_tracker.h"
+#include "policy/budget/host_share.h"
+#include "policy/budget_config.h"
 #include "policy/decision.h"
 #include "policy/policy.h"
 #include "policy/safety/safety_rules.h"
@@ -25,6 +27,8 @@
 #include "policy/terms.h"
 
 namespace cgphase {
+
+struct Claimant;
 
 // More missed intervals than this start a new history and forbid lowering (docs/safety.md). Code
 // that plays recordings uses the same number.
@@ -43,6 +47,8 @@ struct CoreConfig {
   SafetyConfig safety;
   std::chrono::nanoseconds interval = std::chrono::seconds(1);  // expected between ticks
   bool manage_unlimited = false;
+  BudgetConfig budget;
+  CpuLever cpu_lever = CpuLever::weight;
   std::uint64_t first_decision_id = 1;  // above those of earlier runs in the same journal
 };
 
@@ -76,6 +82,7 @@ struct ContainerView {
   AncestorLimits ancestor_limits;  // limits of the host and the ancestor cgroups
   Recommendation recommendation;                          // recommended, before the safety rules
   Pin pin;
+  Grant grant;
   Verdict cpu_blocked_by = Verdict::observe_mode;
   Verdict memory_blocked_by = Verdict::observe_mode;
   bool wants_gpu_look = false;              // SafetyRules::wants_gpu_look()
@@ -115,6 +122,8 @@ class Core {
   // model are dropped, so no limit is lowered before enough is known again. All other state of a
   // container (original, trials, cooldowns, savings) stays. admit() supplies a prior.
   void set_engine(std::shared_ptr<const PhaseEngine> engine);
+  void set_budget(const BudgetConfig& budget) { config_.budget = budget; }
+  void set_cpu_lever(CpuLever lever) { config_.cpu_lever = lever; }
   // Takes effect for containers that appear from now on. Existing ones keep their cooldowns.
   void set_safety(const SafetyConfig& safety) {
     config_.safety = safety;
@@ -170,8 +179,11 @@ class Core {
               const Limits& after, MonotonicTime time, AppliedChange::Origin origin,
               TickOutput& output);
   void step_sample(const TickInput& input, TickOutput& output);
-  void step_container(Container& container, const Sample& sample, const NodeSample& tick,
-                      std::vector<Decision>& decisions);
+  // Measures and recommends; then, when the budget is divided, decides.
+  void sense(Container& container, const Sample& sample, const NodeSample& tick);
+  void decide(Container& container, const Sample& sample, const NodeSample& tick,
+              std::vector<Decision>& decisions);
+  std::vector<Claimant> claimants() const;
   void observe_writes(const TickInput& input);
   std::string writer_of(const Decision& decision) const;
   void reclaim_cache(MonotonicTime now, TickOutput& output);

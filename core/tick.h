@@ -12,6 +12,7 @@
 #include "cgroupfs/cgroup_id.h"
 #include "cgroupfs/limits.h"
 #include "collectors/sample.h"
+#include "policy/budget/host_share.h"
 #include "policy/decision.h"
 
 namespace cgphase {
@@ -58,6 +59,7 @@ struct TickInput {
   std::optional<bool> other_manager;  // another manager sets limits on this host; absent: as before
   std::vector<std::pair<CgroupId, ExternalFacts>> facts;  // that changed
   std::vector<LimitWrite> limit_writes;                   // by other processes
+  OutsideShare outside = {};  // used outside of containers, as far as known
   const NodeSample* sample = nullptr;  // null between two samples: only the events above
 };
 
@@ -78,8 +80,8 @@ struct CacheReclaim {
 struct TickOutput {
   std::vector<AppliedChange> applied;  // from the events, in their order
   std::vector<Decision> decisions;     // from the sample; write those with verdict `allowed`
-  // Who wrote the limit that blocks a decision, by decision id, where that is known: as
-  // ForeignWrites::writer().
+  // Who is behind a decision, by its id, where that is known: the writer of the limit that blocks
+  // it, as ForeignWrites::writer(); for reason `budget` those who leave the room, as givers_of().
   std::map<std::uint64_t, std::string> writers;
   std::vector<CacheReclaim> reclaims;
   std::vector<Outcome> outcomes;  // of writes and trials

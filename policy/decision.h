@@ -51,6 +51,7 @@ enum class Reason : std::uint8_t {
   reads_limits,         // restored, because a program rereads the limit while it runs
   silence,              // restored by cgphase-restore, because the daemon was silent for too long
   service_class,        // the weight of the container's class
+  budget,               // what the host's budget grants
 };
 
 // The answer of the safety rules.
@@ -78,6 +79,8 @@ enum class Verdict : std::uint8_t {
   gpu_container,         // it has a GPU, or may have one, so its quota is not lowered
   reads_limits,          // a program rereads this limit while it runs, so it is not lowered
   at_floor,              // use or need leaves no step that is worth a write
+  granted,               // raised above its original limit by consent
+  shared_by_weight,      // no quota is lowered ([enforce] cpu)
 };
 
 enum class Direction : std::uint8_t { lower, raise };
@@ -166,6 +169,7 @@ constexpr const char* to_string(Reason reason) {
     case Reason::reads_limits: return "reads_limits";
     case Reason::silence: return "silence";
     case Reason::service_class: return "service_class";
+    case Reason::budget: return "budget";
   }
   return "";
 }
@@ -195,6 +199,8 @@ constexpr const char* to_string(Verdict verdict) {
     case Verdict::gpu_container: return "gpu_container";
     case Verdict::reads_limits: return "reads_limits";
     case Verdict::at_floor: return "at_floor";
+    case Verdict::granted: return "granted";
+    case Verdict::shared_by_weight: return "shared_by_weight";
   }
   return "";
 }

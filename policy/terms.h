@@ -1,9 +1,10 @@
-// What the owner of a container asks for, by labels of the container or in the configuration: a
-// class, and what it keeps at least (docs/concepts.md).
+// What the owner of a container asks for and agrees to, by labels of the container or in the
+// configuration (docs/concepts.md).
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "base/units.h"
 
@@ -12,10 +13,17 @@ namespace cgphase {
 // Who goes first where not all can have what they want.
 enum class ServiceClass : std::uint8_t { critical, standard, batch };
 
+// What cgphase changes of CPU: the weight of a class, which takes nothing while there is enough, or
+// quotas, which throttle.
+enum class CpuLever : std::uint8_t { weight, quota, both };
+
 struct Terms {
   ServiceClass service_class = ServiceClass::standard;
   std::optional<Cores> cpu_min;     // cgphase sets no lower limit
   std::optional<Bytes> memory_min;  // the same
+  // Above the original limit: cgphase may raise it so far while the host has room.
+  std::optional<Cores> cpu_max;
+  std::optional<Bytes> memory_max;
   friend bool operator==(const Terms&, const Terms&) = default;
 };
 
@@ -26,6 +34,21 @@ constexpr const char* to_string(ServiceClass service_class) {
     case ServiceClass::batch: return "batch";
   }
   return "";
+}
+
+constexpr const char* to_string(CpuLever lever) {
+  switch (lever) {
+    case CpuLever::weight: return "weight";
+    case CpuLever::quota: return "quota";
+    case CpuLever::both: return "both";
+  }
+  return "";
+}
+
+constexpr std::optional<CpuLever> parse_cpu_lever(std::string_view text) {
+  for (const CpuLever lever : {CpuLever::weight, CpuLever::quota, CpuLever::both})
+    if (text == to_string(lever)) return lever;
+  return std::nullopt;
 }
 
 }  // namespace cgphase

@@ -36,21 +36,21 @@ Status set_term(Terms& terms, std::string_view key, std::string_view value) {
     terms.service_class = found->service_class;
     return {};
   }
-  if (key == "cpu.min") {
+  if (key == "cpu.min" || key == "cpu.max") {
     const auto cores = parse_double(value);
     if (!cores || !(*cores > 0 && *cores <= kMostCores)) return refused("cores, such as 0.5");
-    terms.cpu_min = Cores{*cores};
+    (key == "cpu.min" ? terms.cpu_min : terms.cpu_max) = Cores{*cores};
     return {};
   }
-  if (key == "memory.min") {
+  if (key == "memory.min" || key == "memory.max") {
     const auto bytes = parse_bytes(value);
-    if (!bytes || *bytes == 0 || *bytes > kMostBytes)
-      return refused("a size, such as 512M");
-    terms.memory_min = Bytes{*bytes};
+    if (!bytes || *bytes == 0 || *bytes > kMostBytes) return refused("a size, such as 512M");
+    (key == "memory.min" ? terms.memory_min : terms.memory_max) = Bytes{*bytes};
     return {};
   }
   return failure(ErrorKind::invalid,
-                 escape_name(key) + ": no term; there are class, cpu.min and memory.min");
+                 escape_name(key) + ": no term; there are class, cpu.min, cpu.max, memory.min "
+                                    "and memory.max");
 }
 
 Status set_terms(Terms& terms, std::string_view text) {

@@ -94,6 +94,8 @@ void visit_fields(auto& field, Is<Terms> auto& terms) {
   field("class", terms.service_class);
   field("cpu_min_cores", terms.cpu_min);
   field("memory_min_bytes", terms.memory_min);
+  field("cpu_max_cores", terms.cpu_max);
+  field("memory_max_bytes", terms.memory_max);
 }
 
 void visit_fields(auto& field, Is<Pin> auto& pin) {
@@ -251,11 +253,15 @@ void visit_fields(auto& field, Is<StatusReport> auto& report) {
 
 // --- explain and actions ---
 
+const char* behind_name(const Decision& decision) {
+  return decision.reason == Reason::budget ? "givers" : "writer";
+}
+
 void visit_fields(auto& field, Is<ExplainedDecision> auto& one) {
   field("decision", one.entry.decision);
   field("written", one.entry.written);
   field("outcome", one.entry.end);
-  field("writer", OptionalText{one.entry.decision.writer});
+  field(behind_name(one.entry.decision.decision), OptionalText{one.entry.decision.writer});
   field("sentence", one.sentence);
 }
 
@@ -336,7 +342,7 @@ json to_json(const EventReport& report) {
   if (report.decision) {
     field("event", "decision");
     field("decision", JournalDecision{report.time, *report.decision});
-    field("writer", OptionalText{report.writer});
+    field(behind_name(*report.decision), OptionalText{report.writer});
   }
   if (report.outcome) {
     field("event", "outcome");

@@ -36,6 +36,9 @@ constexpr Phrase kPhrases[] = {
     {"rival", "another manager changes its limits again and again, so it is left alone"},
     {"gpu_container", "it has a GPU, or that cannot be ruled out (lower_gpu_quota)"},
     {"reads_limits", "its programs read this limit again while they run, so it stays as it is"},
+    {"granted", "its owner agreed to more than its own limit, and the host has room"},
+    {"shared_by_weight", "processors are shared by weight, and no quota is lowered "
+                         "(enforce.cpu)"},
     {"at_floor", "what it uses and may need leaves no step lower that is worth a write"},
 };
 
@@ -79,6 +82,7 @@ std::string why(const Decision& decision) {
     case Reason::reads_limits: return "its programs read this limit again while they run";
     case Reason::silence:
       return "the daemon was silent for too long, and cgphase-restore put the original back";
+    case Reason::budget: return "of the host's budget at " + usage + " in use";
     case Reason::service_class:
       return decision.direction == Direction::raise ? "its class is critical"
                                                     : "its class is batch";
@@ -161,8 +165,11 @@ std::string explain_sentence(std::string_view name, const Decision& decision,
     text += change_text(decision);
     text += outcome != nullptr ? "; " + fate(*outcome) : "; not answered yet";
     const bool on_trial = outcome != nullptr && outcome->kind == OutcomeKind::written &&
-                          decision.direction == Direction::lower && !weight;
+                          decision.direction == Direction::lower && !weight &&
+                          decision.reason != Reason::budget;
     if (on_trial) text += ", its trial is not over";
+    if (decision.reason == Reason::budget && !writer.empty())
+      text += "; others leave room: " + printable(writer);
   } else {
     text += refusal_text(decision);
     if (!writer.empty()) text += ": " + printable(writer);

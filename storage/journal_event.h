@@ -16,7 +16,8 @@ struct JournalDecision {
   WallTime time;
   Decision decision;
   // The process whose write prevents this decision, if the kernel reported it: "systemd (pid 1,
-  // init.scope) wrote memory.max 536870912". Printable.
+  // init.scope) wrote memory.max 536870912". Of a decision by the budget: who leaves the room.
+  // Printable.
   std::string writer = {};
 };
 struct JournalOutcome {

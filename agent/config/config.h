@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "collectors/containers/container_info.h"
+#include "policy/budget_config.h"
 #include "policy/decision.h"
 #include "policy/safety/safety_rules.h"
 #include "policy/terms.h"
@@ -48,6 +49,7 @@ struct Config {
   // Globs; a container that matches any of them may be acted on.
   struct Enforce {
     std::vector<std::string> names, images, cgroups;
+    CpuLever cpu = CpuLever::weight;
   } enforce;
   struct Bpf {
     bool enabled = true;
@@ -65,6 +67,7 @@ struct Config {
     std::string textfile;
     std::chrono::seconds interval{15};
   } metrics;
+  BudgetConfig budget;
   SafetyConfig safety;
 
   // Where each key that is no default was set: "FILE:LINE", or the option of the command line.
@@ -121,7 +124,7 @@ std::vector<ConfigKey> config_keys();
 Mode mode_for(const Config& config, const ContainerInfo& container);
 
 // The terms of one container: those of its labels (cgphase.class, cgphase.cpu.min,
-// cgphase.memory.min), then those of `containers` in their order; the last one counts.
+// ...), then those of `containers` in their order; the last one counts.
 struct FoundTerms {
   Terms terms;
   std::vector<std::string> ignored;  // "cgphase.class=gold: must be ...", labels of no known value

@@ -149,6 +149,21 @@ ConfigRow text_row(std::string key, Get get, std::string allowed,
           [get](const Config& config) { return toml_string(get(config)); }};
 }
 
+// One of several words; `parse` and to_string() translate them.
+template <class Get, class Parse>
+ConfigRow word_row(std::string key, Get get, std::string allowed, Parse parse,
+                   std::string meaning) {
+  return {std::move(key), std::move(allowed), std::move(meaning),
+          [=](const RawValue& raw, Config& config) -> std::string {
+            const auto* text = std::get_if<std::string>(&raw);
+            const auto word = text != nullptr ? parse(*text) : decltype(parse("")){};
+            if (!word) return "none of these words";
+            get(config) = *word;
+            return {};
+          },
+          [get](const Config& config) { return toml_string(to_string(get(config))); }};
+}
+
 template <class Get>
 ConfigRow patterns_row(std::string key, Get get, std::string meaning) {
   return {std::move(key), fmt::format("up to {} shell patterns", kMaxPatterns), std::move(meaning),
@@ -174,8 +189,8 @@ ConfigRow containers_row() {
   const auto field = [](auto& config) -> auto& { return config.containers; };
   ConfigRow row = patterns_row(
       "containers", field,
-      "Class and minimum of containers (docs/concepts.md): a shell pattern for name, image or "
-      "cgroup path, then the terms: `\"web-* class=critical cpu.min=0.5 memory.min=1G\"`. It "
+      "Class and bounds of containers (docs/concepts.md): a shell pattern for name, image or "
+      "cgroup path, then the terms: `\"web-* class=critical cpu.min=0.5 memory.max=4G\"`. It "
       "counts more than their labels.");
   row.allowed = fmt::format("up to {} texts: PATTERN TERM=VALUE...", kMaxPatterns);
   row.read = [take = row.read](const RawValue& raw, Config& config) -> std::string {
@@ -294,6 +309,21 @@ std::vector<ConfigRow> section_rows() {
                               "Images of containers that mode enforce may change."));
   rows.push_back(patterns_row("enforce.cgroups", CGPHASE_FIELD(enforce.cgroups),
                               "Paths of cgroups below the root that mode enforce may change."));
+  rows.push_back(word_row("enforce.cpu", CGPHASE_FIELD(enforce.cpu), "weight, quota, both",
+                          parse_cpu_lever,
+                          "What mode enforce changes of CPU: the weight of a class, which takes "
+                          "nothing while there is enough; quotas, which can throttle; or both."));
+  rows.push_back(share_row("budget.memory", CGPHASE_FIELD(budget.memory_ratio), 0.01, 1,
+                           "Share of the host's memory that containers may have together, with "
+                           "all that runs outside of them."));
+  rows.push_back(share_row("budget.cpu", CGPHASE_FIELD(budget.cpu_ratio), 0.01, 1,
+                           "The same of its cores."));
+  rows.push_back(word_row("budget.unlimited", CGPHASE_FIELD(budget.unlimited),
+                          "ignore, observe, guard", parse_unlimited_rule,
+                          "What the budget does with containers without a limit: leave them out, "
+                          "count what they need, or also give them a memory.max, so that none of "
+                          "them takes the memory of the others (guard: only those that mode "
+                          "enforce may change)."));
   rows.push_back(bool_row("bpf.enabled", CGPHASE_FIELD(bpf.enabled),
                           "Use BPF programs: they count what no file reports, and name the writer "
                           "of a limit."));

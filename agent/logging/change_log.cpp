@@ -78,10 +78,10 @@ void ChangeLog::tell(CgroupId id, MonotonicTime now, LogEntry entry) {
 }
 
 void ChangeLog::written(const ContainerInfo& info, const Decision& decision,
-                        const Limits& in_force) {
+                        const Limits& in_force, const std::string& givers) {
   told_[decision.container].verdict(decision.resource) = Verdict::allowed;
   const Outcome outcome{.decision_id = decision.decision_id, .kind = OutcomeKind::written};
-  const std::string sentence = explain_sentence(info.name, decision, &outcome);
+  const std::string sentence = explain_sentence(info.name, decision, &outcome, givers);
   for (const Knob knob : kKnobs) {
     const std::string before = knob_text(knob, decision.old_limits);
     const std::string after = knob_text(knob, in_force);

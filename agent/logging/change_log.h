@@ -29,7 +29,9 @@ class ChangeLog {
   explicit ChangeLog(Tell tell) : tell_(std::move(tell)) {}
 
   // One entry for each file of its resource that reads otherwise than before the decision.
-  void written(const ContainerInfo& info, const Decision& decision, const Limits& in_force);
+  // `givers`: of a decision by the budget, as givers_of().
+  void written(const ContainerInfo& info, const Decision& decision, const Limits& in_force,
+               const std::string& givers = {});
   // Holds that are about somebody else's writes, when they begin, not of each resource; `writer` as
   // in JournalDecision.
   void held(const ContainerInfo& info, const Decision& decision, const std::string& writer);

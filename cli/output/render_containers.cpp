@@ -198,6 +198,8 @@ std::string terms_text(const Terms& terms) {
   std::string text = std::string("class ") + to_string(terms.service_class);
   if (terms.cpu_min) text += ", at least " + cores_text(real(terms.cpu_min)) + " cores";
   if (terms.memory_min) text += ", at least " + bytes_text(real(terms.memory_min)) + " of memory";
+  if (terms.cpu_max) text += ", up to " + cores_text(real(terms.cpu_max)) + " cores";
+  if (terms.memory_max) text += ", up to " + bytes_text(real(terms.memory_max)) + " of memory";
   return text;
 }
 

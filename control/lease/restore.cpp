@@ -3,29 +3,42 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <chrono>
 #include <set>
+#include <tuple>
 #include <vector>
 
 #include "base/text.h"
 #include "cgroupfs/cgroup_directory.h"
 #include "cgroupfs/knob_file.h"
+#include "cgroupfs/memory_reading.h"
+#include "control/lease/reclaim.h"
 
 namespace cgphase {
 namespace {
 
-enum class Fate { restored, already_original, foreign, gone, file_gone, failed };
+enum class Fate { restored, already_original, foreign, kept, gone, file_gone, failed };
+
+// A memory.max above the original is put back only while this share of it stays free, after cache
+// was reclaimed: the kernel would kill what does not fit.
+constexpr double kFreeShare = 0.1;
+constexpr std::chrono::seconds kReclaimDeadline{1};
 
 struct Pending {
   RecordedLease recorded;
   Error error;
 };
 
-// cpu.max.burst may not exceed the quota. If both rise, the quota goes first. If both fall, the
+// memory.max comes last, because it may have to reclaim. cpu.max.burst may not exceed the quota. If
+// both rise, the quota goes first. If both fall, the
 // first attempt at the quota is refused and the next pass succeeds.
 bool in_order(const Pending& left, const Pending& right) {
   const Lease& first = left.recorded.lease;
   const Lease& second = right.recorded.lease;
-  return std::pair(first.id, first.knob) < std::pair(second.id, second.knob);
+  const auto key = [](const Lease& lease) {
+    return std::tuple(lease.knob == Knob::memory_max, lease.id, lease.knob);
+  };
+  return key(first) < key(second);
 }
 
 Fate fate_of(Pending& pending, Error error) {
@@ -48,9 +61,32 @@ std::optional<KnobText> cut_original(const LeaseTable& leases, const Lease& leas
   return cut_to_quota(lease.values.original, *quota);
 }
 
+// Whether the original memory.max can be put back without a kill.
+bool fits_original(const Lease& lease, const KnobText& found, int directory_fd) {
+  Limits now, before;
+  if (!lease.values.is_ours(lease.knob, found) || !parse_knob(lease.knob, found.view(), now) ||
+      !parse_knob(lease.knob, lease.values.original.view(), before) ||
+      compare_knob(lease.knob, before, now) >= 0)
+    return true;
+  const Bytes limit = *before.memory_max->bytes;
+  const auto need = read_memory_need(directory_fd);
+  if (!need || static_cast<double>(need->value) >
+                   static_cast<double>(limit.value) * (1 - kFreeShare))
+    return false;
+  const auto end = std::chrono::steady_clock::now() + kReclaimDeadline;
+  (void)reclaim_below(directory_fd, limit,
+                      [end] { return std::chrono::steady_clock::now() > end; });
+  const auto current = read_byte_count(directory_fd, "memory.current");
+  return current && current->value + kRoomBytes / 2 <= limit.value;
+}
+
 Fate restore_one(const LeaseTable& leases, Pending& pending, int directory_fd) {
   const Lease& lease = pending.recorded.lease;
-  const auto found = read_knob(directory_fd, lease.knob);
+  auto found = read_knob(directory_fd, lease.knob);
+  if (found && lease.knob == Knob::memory_max) {
+    if (!fits_original(lease, *found, directory_fd)) return Fate::kept;
+    found = read_knob(directory_fd, lease.knob);  // somebody may have written it meanwhile
+  }
   // The file disappears with its controller, and the limit with it. When it comes back, it has the
   // kernel's default.
   if (!found && found.error().kind == ErrorKind::not_found) return Fate::file_gone;
@@ -79,7 +115,7 @@ Fate restore_and_release(LeaseTable& leases, Pending& pending,
   const Fate fate =
       directory ? restore_one(leases, pending, directory->get())
                 : fate_of(pending, directory.error());
-  if (!release || fate == Fate::failed) return fate;
+  if (!release || fate == Fate::failed || fate == Fate::kept) return fate;
   if (fate == Fate::gone || fate == Fate::file_gone) {
     leases.release(record, lease.id, lease.knob);
     return fate;
@@ -169,10 +205,9 @@ RestoreReport restore_recorded(LeaseTable& leases, std::vector<RecordedLease> re
       }
       progress = true;
       if (fate == Fate::restored) ++report.restored;
-      if (fate == Fate::foreign) {
-        ++report.foreign;
+      if (fate == Fate::foreign) ++report.foreign;
+      if (fate == Fate::foreign || fate == Fate::kept)
         report.left.push_back(one.recorded.lease.knob);
-      }
       if (fate == Fate::gone) gone.insert(one.recorded.lease.id);
     }
     pending = std::move(refused);

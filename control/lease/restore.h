@@ -34,6 +34,7 @@ std::vector<RecordedLease> recorded_leases(const LeaseTable& leases,
 // with the original stays, and so does any other value, which somebody else set (foreign). A write
 // that the kernel refuses is retried after the others, until no more succeed. If somebody set a
 // quota below the original burst, the burst becomes as large as that quota and counts as restored.
+// A memory.max that the budget raised stays, with its lease, while what is in use would not fit.
 // With `release` (only for the owner of the table) the finished leases are released. Blocks as long
 // as the kernel does.
 RestoreReport restore_recorded(LeaseTable& leases, std::vector<RecordedLease> recorded,

@@ -22,7 +22,7 @@ std::string value_or_none(const Result<KnobText>& text) {
 // A lowering needs exactly the value that was in force at the decision. A raise starts from any
 // value of ours, because the fast path or a recent lowering may have been faster. A raise never
 // starts from a foreign value, even if the decision was based on it. Somebody set it, and the
-// safety rules have not checked it yet.
+// safety rules have not checked it yet. Only a grant does, because it starts from the original.
 Status check_start(const LimitChange& change, Knob knob, const Limits& in_file,
                    const LeasesByKnob& leased) {
   const auto found = format_knob(knob, in_file);
@@ -30,7 +30,9 @@ Status check_start(const LimitChange& change, Knob knob, const Limits& in_file,
   const LeaseValues* lease = leased.of(knob);
   const bool ours = found && lease &&
                     (lease->is_ours(knob, *found) || same_value(knob, lease->original, *found));
-  if (change.raise ? ours : found && expected && *found == *expected) return {};
+  const bool as_expected = found && expected && *found == *expected;
+  const bool unleased_grant = change.grant && lease == nullptr;
+  if (change.raise && !unleased_grant ? ours : as_expected) return {};
   return failure(ErrorKind::invalid, std::string(file_name(knob)) + " contains " +
                                          value_or_none(found) + " instead of " +
                                          value_or_none(expected) +

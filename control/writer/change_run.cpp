@@ -1,21 +1,14 @@
 #include "control/writer/change_run.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 
 #include "cgroupfs/cgroup_directory.h"
 #include "cgroupfs/memory_reading.h"
+#include "control/lease/reclaim.h"
 #include "control/lease/restore.h"
 
 namespace cgphase {
 namespace {
-
-constexpr std::uint64_t kReclaimPieceBytes = 64 * kMiB;
-// Extra reclaim below the new limit, so that the container does not reach it at once.
-constexpr std::uint64_t kRoomBytes = 4 * kMiB;
 
 std::size_t index_of(Knob knob) { return static_cast<std::size_t>(knob); }
 
@@ -40,26 +33,12 @@ bool fits_quota(int directory, const KnobText& burst) {
   return !quota || !cut_to_quota(burst, *quota);
 }
 
+// Neither throttles nor stalls: a weight, and a memory.max above the original or in its place.
+bool watched(Knob knob) { return knob != Knob::cpu_weight && knob != Knob::memory_max; }
+
 std::string mib(Bytes bytes) { return std::to_string(bytes.value / kMiB) + " MiB"; }
 
 }  // namespace
-
-Status reclaim_memory(int directory_fd, Bytes bytes, const std::function<bool()>& expired) {
-  const auto fd = open_at(directory_fd, "memory.reclaim", O_WRONLY | O_NOFOLLOW);
-  if (!fd && !directory_alive(directory_fd))
-    return failure(ErrorKind::gone, "memory.reclaim: the cgroup was removed");
-  if (!fd) return std::unexpected(fd.error());
-  for (std::uint64_t left = bytes.value; left > 0 && !expired();) {
-    const std::uint64_t piece = std::min(left, kReclaimPieceBytes);
-    const std::string text = std::to_string(piece);
-    if (::pwrite(fd->get(), text.data(), text.size(), 0) < 0) {
-      if (errno == EAGAIN || errno == EINTR) return {};
-      return errno_failure("memory.reclaim", errno);
-    }
-    left -= piece;
-  }
-  return {};
-}
 
 void settle_leases(const ChangeTools& tools, const TrackedCgroup& cgroup) {
   if (tools.lowering_elsewhere(cgroup.id)) return;
@@ -73,7 +52,7 @@ void settle_leases(const ChangeTools& tools, const TrackedCgroup& cgroup) {
       tools.leases.release(*record, cgroup.id, knob);
     else if (found && values && same_value(knob, *found, values->original))
       (void)release_restored(tools.leases, *record, cgroup.id, knob, cgroup.directory.get());
-    else if (knob != Knob::cpu_weight)
+    else if (watched(knob))
       any_held = true;
   }
   if (!any_held && tools.fast_path != nullptr) tools.fast_path->drop(cgroup.id);
@@ -132,8 +111,7 @@ Status ChangeRun::lease_steps() {
         tools_.leases.record(cgroup_.id, cgroup_.path, step.knob, step.from, step.to,
                              change_.reason);
     if (!record) return std::unexpected(record.error());
-    // The fast path never changes a weight, which can neither throttle nor stall.
-    if (tools_.fast_path == nullptr || step.knob == Knob::cpu_weight) continue;
+    if (tools_.fast_path == nullptr || !watched(step.knob)) continue;
     const Status covered =
         tools_.fast_path->cover(cgroup_.id, cgroup_.directory.get(), step.knob, *record);
     if (!covered && step.lowers) return covered;
@@ -148,7 +126,8 @@ Status ChangeRun::lease_steps() {
 
 Status ChangeRun::write_steps() {
   for (const ChangeStep& step : steps_) {
-    if (step.knob == Knob::memory_high && step.lowers)
+    const bool memory = step.knob == Knob::memory_high || step.knob == Knob::memory_max;
+    if (memory && step.lowers)
       if (Status room = make_room(step); !room) return room;
     const auto start = recheck(step);
     if (!start) return std::unexpected(start.error());
@@ -214,34 +193,37 @@ Status ChangeRun::write_step(const ChangeStep& step) {
   return {};
 }
 
-// The last check before memory.high falls. The kernel would make the container's tasks reclaim the
+// The last check before memory.high or memory.max falls. The kernel would make tasks reclaim the
 // excess themselves, so memory.reclaim drops that cache here first.
 Status ChangeRun::make_room(const ChangeStep& step) const {
   const int directory = cgroup_.directory.get();
   Limits target;
   if (Status parsed = parse_knob(step.knob, step.to.view(), target); !parsed) return parsed;
-  if (!target.memory_high->bytes) return {};
-  const Bytes limit = *target.memory_high->bytes;
+  const std::optional<Bytes> wanted = target.memory_bytes();
+  if (!wanted) return {};
+  const Bytes limit = *wanted;
+  const std::string name = file_name(step.knob);
   const Bytes ceiling = std::min(change_.memory_need_ceiling.value_or(limit), limit);
   const auto current = read_byte_count(directory, "memory.current");
   if (current && current->value + kRoomBytes > limit.value) {
     // This thread may have waited for the reclaim of another container.
     if (Status still = still_wanted(); !still) return still;
-    const Bytes excess{current->value + kRoomBytes - limit.value};
     // If this fails or the file is missing, the memory stays in use and the check below refuses.
-    (void)reclaim_memory(directory, excess, tools_.expired);
+    (void)reclaim_below(directory, limit, tools_.expired);
     const auto now = read_byte_count(directory, "memory.current");
     if (!now) return std::unexpected(now.error());
-    if (*now > limit)
+    // Above memory.max the kernel would kill.
+    const std::uint64_t spare = step.knob == Knob::memory_max ? kRoomBytes / 2 : 0;
+    if (now->value + spare > limit.value)
       return failure(
           ErrorKind::invalid,
-          "memory.high: " + mib(*now) + " are in use and cannot be reclaimed below " + mib(limit));
+          name + ": " + mib(*now) + " are in use and cannot be reclaimed below " + mib(limit));
   }
   const auto need = read_memory_need(directory);
   if (!need) return std::unexpected(need.error());
   if (*need > ceiling)
     return failure(ErrorKind::invalid,
-                   "memory.high: need is " + mib(*need) + ", above the ceiling of " + mib(ceiling));
+                   name + ": need is " + mib(*need) + ", above the ceiling of " + mib(ceiling));
   return {};
 }
 

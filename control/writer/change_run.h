@@ -73,9 +73,4 @@ class ChangeRun {
 // the fast path stops watching the container.
 void settle_leases(const ChangeTools& tools, const TrackedCgroup& cgroup);
 
-// Reclaims `bytes` through memory.reclaim in bounded pieces until `expired`. Reclaiming less
-// (EAGAIN, EINTR) is not an error. Errors: not_found (the kernel has no memory.reclaim), gone,
-// denied.
-Status reclaim_memory(int directory_fd, Bytes bytes, const std::function<bool()>& expired);
-
 }  // namespace cgphase

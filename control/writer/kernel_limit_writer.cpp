@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/thread.h"
 #include "cgroupfs/cgroup_directory.h"
+#include "control/lease/reclaim.h"
 #include "control/lease/restore.h"
 
 namespace cgphase {

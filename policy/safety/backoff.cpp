@@ -1,6 +1,7 @@
 #include "policy/safety/backoff.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace cgphase {
 namespace {
@@ -8,6 +9,13 @@ namespace {
 constexpr int kMostDoublings = 8;  // 5 min -> 21 h; no cooldown is longer than a quarantine
 
 }  // namespace
+
+void WaitBudget::add(double used_seconds, double waited_seconds, double elapsed_seconds) {
+  const double half = std::chrono::duration<double>(kWaitMemory).count();
+  const double kept = std::exp2(-elapsed_seconds / half);
+  used_seconds_ = used_seconds_ * kept + used_seconds;
+  waited_seconds_ = waited_seconds_ * kept + waited_seconds;
+}
 
 void Backoff::extend(MonotonicTime until) {
   cool_until_ = cool_until_ ? std::max(*cool_until_, until) : until;

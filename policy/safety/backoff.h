@@ -1,13 +1,29 @@
 // How long one resource of one container is not lowered after a failure: a cooldown, doubled by
-// each failed trial, and a quarantine after the third.
+// each failed trial, and a quarantine after the third. Throttling costs little and is mended at
+// once, so what it costs is bounded instead.
 #pragma once
 
+#include <chrono>
 #include <optional>
 
 #include "base/clock.h"
 #include "policy/safety/safety_rules.h"
 
 namespace cgphase {
+
+// The CPU time that lowered quotas made a container wait, against a share of the CPU time that it
+// used. Half of both is forgotten in kWaitMemory.
+inline constexpr double kWaitShare = 0.01;
+inline constexpr std::chrono::minutes kWaitMemory{10};
+
+class WaitBudget {
+ public:
+  void add(double used_seconds, double waited_seconds, double elapsed_seconds);
+  bool spent() const { return waited_seconds_ > kWaitShare * used_seconds_; }
+
+ private:
+  double used_seconds_ = 0, waited_seconds_ = 0;
+};
 
 class Backoff {
  public:

@@ -9,9 +9,10 @@
 namespace cgphase {
 namespace {
 
-// Copies the knobs of one resource that cgphase writes and `from` has. memory.max is the owner's.
+// Copies the knobs of one resource that `from` has.
 void copy_knobs(const Limits& from, Resource resource, Limits& to) {
   if (resource == Resource::memory) {
+    if (from.memory_max) to.memory_max = from.memory_max;
     if (from.memory_high) to.memory_high = from.memory_high;
     return;
   }
@@ -50,6 +51,7 @@ void ExternalChangeDetector::asked(const Decision& decision) {
   keep_changed(&Limits::cpu_max);
   keep_changed(&Limits::cpu_max_burst);
   keep_changed(&Limits::cpu_weight);
+  keep_changed(&Limits::memory_max);
   keep_changed(&Limits::memory_high);
   copy_knobs(changed, decision.resource, newest_ask_);
   if (asked_.size() < kRemembered) asked_.push_back(changed);
@@ -101,6 +103,7 @@ void ExternalChangeDetector::written(const Limits& in_force, Resource resource,
   drop_foreign(&Limits::cpu_max, ours);
   drop_foreign(&Limits::cpu_max_burst, ours);
   drop_foreign(&Limits::cpu_weight, ours);
+  drop_foreign(&Limits::memory_max, ours);
   drop_foreign(&Limits::memory_high, ours);
   copy_knobs(ours, resource, expected_);
 }

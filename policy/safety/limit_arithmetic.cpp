@@ -132,6 +132,27 @@ Limits with_memory(const Limits& limits, const Limits& original, const HostCapac
   return result;
 }
 
+Limits with_granted(const Limits& limits, Resource resource, double amount) {
+  Limits result = limits;
+  if (resource == Resource::memory) {
+    result.memory_max =
+        MemoryLimit{Bytes{not_round(page_up(amount), kRoundMemory, kPageBytes, false)}};
+    return result;
+  }
+  CHECK_INVARIANT(limits.cpu_max);
+  const Microseconds period = limits.cpu_max->period;
+  const auto usec = static_cast<std::uint64_t>(amount * static_cast<double>(period.value));
+  result.cpu_max = CpuMax{Microseconds{not_round(usec, kRoundQuota, 1, false)}, period};
+  return result;
+}
+
+Limits with_own(const Limits& limits, const Limits& original, Resource resource) {
+  Limits result = limits;
+  if (resource == Resource::memory) result.memory_max = original.memory_max;
+  else result.cpu_max = original.cpu_max;
+  return result;
+}
+
 double cpu_floor(const SafetyConfig& config, const Limits& limits, double usage_p99_cores) {
   CHECK_INVARIANT(limits.cpu_max);
   const double period = std::max(static_cast<double>(limits.cpu_max->period.value), 1.0);

@@ -12,7 +12,7 @@ std::optional<double> cpu_in_force(const Limits& limits, const HostCapacity& hos
 std::optional<double> memory_in_force(const Limits& limits, const HostCapacity& host);
 
 // `limits` with the knobs of one resource replaced by those of `original`, if both have them.
-// memory.max is the owner's and never replaced.
+// Of memory only memory.high: memory.max is never lowered below the owner's.
 Limits with_original(const Limits& limits, const Limits& original, Resource resource);
 bool is_original(const Limits& limits, const Limits& original, Resource resource);
 
@@ -30,6 +30,11 @@ Limits with_cpu(const Limits& limits, const Limits& original, const HostCapacity
 // the ceiling it is the original.
 Limits with_memory(const Limits& limits, const Limits& original, const HostCapacity& host,
                    double bytes, bool asked = false);
+
+// `limits` with what the budget grants: a quota of `amount` cores, or memory.max of `amount` bytes.
+// with_own() has the originals of these two.
+Limits with_granted(const Limits& limits, Resource resource, double amount);
+Limits with_own(const Limits& limits, const Limits& original, Resource resource);
 
 // max(p99 of use in the phase x 1.15, 10 ms per period), in cores. Requires limits.cpu_max.
 double cpu_floor(const SafetyConfig& config, const Limits& limits, double usage_p99_cores);

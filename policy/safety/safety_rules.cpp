@@ -21,7 +21,7 @@ constexpr std::array<Resource, 2> kResources = {Resource::cpu, Resource::memory}
 
 // For this long after a raise by the fast path, events still count against the previous limit.
 constexpr std::chrono::seconds kGuardBlame{3};
-// Share of the cooldown after a trial in which a soft limit was too low.
+// Share of the cooldown after a trial in which a soft limit was too low, or tasks were throttled.
 constexpr double kSoftShare = 0.2;
 
 }  // namespace
@@ -62,7 +62,7 @@ std::vector<Decision> SafetyRules::Impl::step(const SafetyInput& input,
 void SafetyRules::Impl::begin(const Step& step) {
   drift_.begin(step.input.original, step.limits(), step.input.host.page);
   for (const Resource resource : kResources) {
-    if (is_original(step.limits(), drift_.original(), resource)) continue;
+    if (unlowered(resource, step)) continue;
     state_of(resource).last_change = step.input.time;
     state_of(resource).restore = Reason::restored;
   }
@@ -74,14 +74,16 @@ void SafetyRules::Impl::take_quarantines(const Step& step) {
     const auto left = step.input.quarantine_left[static_cast<std::size_t>(resource)];
     if (left.count() <= 0) continue;
     state_of(resource).backoff.quarantine(step.input.time, left);
-    if (!is_original(step.limits(), drift_.original(), resource))
-      state_of(resource).restore = Reason::restored;
+    if (!unlowered(resource, step)) state_of(resource).restore = Reason::restored;
   }
 }
 
 bool SafetyRules::Impl::only_watched(const Step& step) const {
   if (step.input.mode != Mode::observe) return false;
-  if (!is_original(step.limits(), drift_.original(), Resource::cpu_weight)) return false;
+  const auto original = [&](auto Limits::*knob) {
+    return step.limits().*knob == drift_.original().*knob;
+  };
+  if (!original(&Limits::cpu_weight) || !original(&Limits::memory_max)) return false;
   return std::ranges::all_of(kResources, [&](Resource resource) {
     return !state_of(resource).last_change &&
            is_original(step.limits(), drift_.original(), resource);
@@ -106,6 +108,10 @@ void SafetyRules::Impl::sense(const Step& step) {
     catching_up_ = watched_;
   }
   senses_->add(step.input, watch_.lost());
+  const bool lowered_now = !unlowered(Resource::cpu, step);
+  const bool ours = std::exchange(quota_was_lowered_, lowered_now) || lowered_now;
+  wait_.add(senses_->cpu_cores().value_or(0) * step.input.interval_seconds,
+            ours ? senses_->throttled_seconds() : 0, step.input.interval_seconds);
 }
 
 // A trial ends once. All other raises are requested again while their cause lasts. If this one
@@ -140,7 +146,7 @@ void SafetyRules::Impl::follow_trials(const Step& step) {
   for (const Resource resource : kResources) {
     ResourceState& one = state_of(resource);
     forget_unanswered(one, now);
-    const bool gone = !older && is_original(step.limits(), drift_.original(), resource);
+    const bool gone = !older && unlowered(resource, step);
     if (one.trial && (gone || drift_.changed(resource))) {
       conclude(one.trial->decision(), OutcomeKind::overtaken, "another writer changed the limit",
                now);
@@ -157,7 +163,12 @@ void SafetyRules::Impl::follow_trials(const Step& step) {
 // must be restored is not forgotten when the sample is older than the write.
 bool SafetyRules::Impl::lowered(Resource resource, const Step& step) const {
   return state_of(resource).lowering || drift_.predates_write(step.input.time) ||
-         !is_original(step.limits(), drift_.original(), resource);
+         !unlowered(resource, step);
+}
+
+bool SafetyRules::Impl::unlowered(Resource resource, const Step& step) const {
+  return is_original(step.limits(), drift_.original(), resource) ||
+         (resource == Resource::cpu && raised_above(resource, step));
 }
 
 void SafetyRules::Impl::want_restore(Resource resource, Reason reason, const Step& step) {
@@ -228,6 +239,8 @@ void SafetyRules::Impl::latch_restores(const Step& step) {
                                                               // memory.high is still ours
     else if (ours && gate_owner(resource, step) == Verdict::gpu_container)
       want_restore(resource, Reason::gpu_seen, step);
+    else if (ours && gate_owner(resource, step) == Verdict::shared_by_weight)
+      want_restore(resource, Reason::restored, step);
     else if (ours && gate_owner(resource, step) == Verdict::reads_limits)
       want_restore(resource, Reason::reads_limits, step);
     else if (ours && step.input.sample->programs.started)
@@ -239,6 +252,7 @@ void SafetyRules::Impl::latch_restores(const Step& step) {
 std::optional<Decision> SafetyRules::Impl::decide(Resource resource, const Step& step) {
   // A restore now would overwrite a value of the owner's with an outdated original.
   if (drift_.unexplained(step.input, resource)) return std::nullopt;
+  if (auto granted = decide_grant(resource, step)) return granted;
   if (const auto found = find_raise(resource, step)) return raise(resource, *found, step);
   return lower(resource, step);
 }
@@ -251,7 +265,7 @@ std::optional<SafetyRules::Impl::Raise> SafetyRules::Impl::find_raise(Resource r
                             : memory_in_force(limits, step.input.host);
   ResourceState& one = state_of(resource);
   auto trial_end = end_trial(resource, step);
-  if (!in_force || is_original(limits, drift_.original(), resource)) return std::nullopt;
+  if (!in_force || unlowered(resource, step)) return std::nullopt;
   std::optional<Raise> found;
   if (one.restore) {
     found = Raise{with_original(limits, drift_.original(), resource), 0, *one.restore};
@@ -314,7 +328,6 @@ std::optional<SafetyRules::Impl::Raise> SafetyRules::Impl::cpu_raise(double in_f
                        step.recommendation.cpu_pinned),
               0, reason};
   if (!throttled) return raise;
-  cpu.backoff.event(now);  // also if the raise must wait and the throttling ends before it
   if (within(cpu.last_cpu_raise, config_.cpu_raises_window, now))
     raise.limits = with_original(step.limits(), drift_.original(), Resource::cpu);
   return raise;
@@ -348,7 +361,7 @@ Decision SafetyRules::Impl::raise(Resource resource, const Raise& raise, const S
   const bool harmful = raise.reason == Reason::throttled || raise.reason == Reason::pressure ||
                        raise.reason == Reason::memory_event;
   if (one.trial) {
-    if (harmful) one.backoff.trial_failed(now);
+    if (harmful) one.backoff.trial_failed(now, resource == Resource::cpu ? kSoftShare : 1);
     conclude(one.trial->decision(),
              harmful ? OutcomeKind::trial_reverted : OutcomeKind::overtaken,
              std::string("raised: ") + to_string(raise.reason), now);
@@ -411,11 +424,11 @@ void SafetyRules::Impl::raised_by_fast_path(const Decision& decision, MonotonicT
     one.last_cpu_raise = time;
     if (senses_) senses_->forget_throttling(time);
   }
-  if (harmful) one.backoff.event(time);
+  if (harmful && decision.resource == Resource::memory) one.backoff.event(time);
   if (decision.reason == Reason::stalled)
     one.backoff.quarantine(time, config_.stall_quarantine);
   if (!one.trial) return;
-  if (harmful) one.backoff.trial_failed(time);
+  if (harmful) one.backoff.trial_failed(time, decision.resource == Resource::cpu ? kSoftShare : 1);
   const bool put_back = decision.reason == Reason::restored ||
                         decision.reason == Reason::another_manager ||
                         decision.reason == Reason::program_started ||
@@ -431,6 +444,7 @@ void SafetyRules::Impl::written(const Decision& decision, WriteEnd end,
                                    const Limits& in_force, MonotonicTime time) {
   if (decision.resource == Resource::cpu_weight)
     return weight_written(decision, end, in_force, time);
+  if (grant_written(decision, end, in_force, time)) return;
   ResourceState& one = state_of(decision.resource);
   const bool lowering = decision.direction == Direction::lower;
   auto& pending = lowering ? one.lowering : one.raising;

@@ -12,6 +12,7 @@
 
 #include "collectors/sample.h"
 #include "policy/budget/host_budget.h"
+#include "policy/budget/host_share.h"
 #include "policy/decision.h"
 #include "policy/policy.h"
 #include "policy/terms.h"
@@ -34,6 +35,8 @@ struct SafetyInput {
   std::string_view owner;          // the owner that shares the host's budget (ContainerInfo::owner)
   Mode mode = Mode::observe;
   Terms terms = {};                // of the container's owner
+  Grant grant = {};                // by the budget of the host
+  CpuLever cpu_lever = CpuLever::both;
   bool hands_off = false;
   bool manage_unlimited = false;
   bool larger_margin = false;      // another program kills on memory pressure, or near the limit

@@ -1,8 +1,10 @@
 // The state of one container's safety rules between two steps. safety_rules.cpp follows events and
 // raises. safety_rules_lower.cpp checks lowerings. safety_rules_weight.cpp sets cpu.weight.
+// safety_rules_grant.cpp sets what the budget of the host grants.
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "policy/safety/external_change.h"
+#include "policy/safety/limit_arithmetic.h"
 #include "policy/safety/safety_rules.h"
 #include "policy/safety/oom_memory.h"
 #include "policy/safety/usage_tracker.h"
@@ -19,6 +22,11 @@
 #include "policy/safety/trial.h"
 
 namespace cgphase {
+
+// Of a weight and of what the budget grants: a change without an answer is given up, and one after
+// a failed write is delayed.
+inline constexpr std::chrono::seconds kAnswerPatience{60};
+inline constexpr std::chrono::seconds kRetryPause{10};
 
 inline bool within(const std::optional<MonotonicTime>& moment, std::chrono::nanoseconds length,
                    MonotonicTime now) {
@@ -87,6 +95,17 @@ class SafetyRules::Impl {
     std::optional<MonotonicTime> failed;   // the last write, if it failed
     std::optional<std::uint32_t> advised;  // reported, but not written in this mode
   };
+  // What the budget grants, of CPU or memory. Null while the original is in force and nothing is
+  // granted.
+  struct GrantState {
+    std::uint64_t asked = 0;               // the decision not yet answered; 0: none
+    MonotonicTime asked_at;
+    std::optional<MonotonicTime> failed;   // the last write, if it failed
+    std::optional<MonotonicTime> changed;
+    std::optional<double> advised;         // reported, but not written in this mode
+    NeedWindow wanted{kMemoryHorizon};     // of the last minute
+    bool program_read_it = false;  // a program started while memory.max was above the original
+  };
   struct Raise {
     Limits limits;
     double target = 0;
@@ -135,6 +154,15 @@ class SafetyRules::Impl {
   void note_oom(bool limit_met);
 
   std::optional<Decision> decide(Resource resource, const Step& step);
+  std::optional<Decision> decide_grant(Resource resource, const Step& step);
+  // Whether the write was one of decide_grant(), or put back what it granted.
+  bool grant_written(const Decision& decision, WriteEnd end, const Limits& in_force,
+                     MonotonicTime time);
+  bool raised_above(Resource resource, const Step& step) const;
+  double granted_floor(Resource resource, double found, const Step& step) const;
+  MemoryState memory_state(double limit_bytes, const Step& step) const;
+  // Nothing is lowered: it is the original, or more.
+  bool unlowered(Resource resource, const Step& step) const;
   std::optional<Decision> decide_weight(const Step& step);
   void weight_written(const Decision& decision, WriteEnd end, const Limits& in_force,
                       MonotonicTime time);
@@ -172,7 +200,10 @@ class SafetyRules::Impl {
   Baselines baselines_;
   bool watched_ = false, catching_up_ = false;
   std::array<ResourceState, 2> states_;  // CPU and memory
+  WaitBudget wait_;                // by lowered quotas
+  bool quota_was_lowered_ = false;  // in the last step
   WeightState weight_;
+  std::array<std::unique_ptr<GrantState>, 2> grants_;  // CPU and memory
   OomWatch oom_;
   std::optional<OomSeen> oom_seen_;
   bool fast_path_saw_event_ = false;  // a memory event since the last step

@@ -20,6 +20,8 @@ std::optional<Decision> SafetyRules::Impl::lower(Resource resource, const Step& 
       cpu ? step.recommendation.cpu.has_value() : step.recommendation.memory.has_value();
   one.blocked_by = Verdict::observe_mode;
   if (step.input.mode == Mode::observe) return std::nullopt;
+  one.blocked_by = Verdict::granted;
+  if (raised_above(resource, step)) return std::nullopt;
   one.blocked_by = Verdict::no_limit;
   if (!in_force || !file || (!limited && !step.input.manage_unlimited)) return std::nullopt;
   const Verdict owner = gate_owner(resource, step);
@@ -55,6 +57,23 @@ std::optional<Decision> SafetyRules::Impl::lower(Resource resource, const Step& 
   return report(resource, one.blocked_by, proposal, step);
 }
 
+MemoryState SafetyRules::Impl::memory_state(double limit_bytes, const Step& step) const {
+  MemoryState state;
+  state.limit_bytes = limit_bytes;
+  // If need is unknown, nothing is given back.
+  state.need_bytes = senses_->need_bytes().value_or(limit_bytes);
+  state.peak_bytes = std::max(senses_->need_peak_bytes(), step.recommendation.memory_peak_bytes);
+  state.bytes_per_sec = senses_->allocation_p99_bytes_per_sec();
+  state.current_bytes =
+      static_cast<double>(step.input.sample->memory_current.value_or(Bytes{0}).value);
+  state.cold_cache_bytes =
+      static_cast<double>(step.input.sample->memory.inactive_file_bytes.value_or(0));
+  state.margin_factor = step.input.larger_margin ? config_.killed_margin_factor : 1;
+  state.oom_floor_bytes = step.input.oom_floor_bytes;
+  state.least_bytes = static_cast<double>(step.input.terms.memory_min.value_or(Bytes{}).value);
+  return state;
+}
+
 SafetyRules::Impl::Proposal SafetyRules::Impl::propose(Resource resource, double in_force,
                                                              double wanted,
                                                              const Step& step) const {
@@ -73,19 +92,7 @@ SafetyRules::Impl::Proposal SafetyRules::Impl::propose(Resource resource, double
     proposal.worth_it = proposal.target <= worth;
     return proposal;
   }
-  MemoryState state;
-  state.limit_bytes = in_force;
-  // If need is unknown, nothing is given back.
-  state.need_bytes = senses_->need_bytes().value_or(in_force);
-  state.peak_bytes = std::max(senses_->need_peak_bytes(), step.recommendation.memory_peak_bytes);
-  state.bytes_per_sec = senses_->allocation_p99_bytes_per_sec();
-  state.current_bytes =
-      static_cast<double>(step.input.sample->memory_current.value_or(Bytes{0}).value);
-  state.cold_cache_bytes =
-      static_cast<double>(step.input.sample->memory.inactive_file_bytes.value_or(0));
-  state.margin_factor = step.input.larger_margin ? config_.killed_margin_factor : 1;
-  state.oom_floor_bytes = step.input.oom_floor_bytes;
-  state.least_bytes = static_cast<double>(step.input.terms.memory_min.value_or(Bytes{}).value);
+  MemoryState state = memory_state(in_force, step);
   state.long_step = step.input.phase.known() && (senses_->steady(in_force) ||
                                                  step.recommendation.earlier_runs_for(resource) >=
                                                       config_.enough_runs);
@@ -132,6 +139,9 @@ Verdict SafetyRules::Impl::gate_owner(Resource resource, const Step& step) const
   if (step.rival) return Verdict::rival;
   const bool cpu = resource == Resource::cpu;
   if (cpu && step.input.gpu && !config_.lower_gpu_quota) return Verdict::gpu_container;
+  // An administrator's pin asks for a quota.
+  if (cpu && step.input.cpu_lever == CpuLever::weight && !step.recommendation.cpu_pinned)
+    return Verdict::shared_by_weight;
   const ProgramStat& programs = step.input.sample->programs;
   return (cpu ? programs.reads_cpu : programs.reads_memory) ? Verdict::reads_limits
                                                             : Verdict::allowed;
@@ -169,6 +179,7 @@ Verdict SafetyRules::Impl::gate_container(Resource resource, const Step& step) c
     return Verdict::not_enough_samples;
   if (one.backoff.quarantined(now)) return Verdict::quarantined;
   if (one.backoff.cooling(now)) return Verdict::cool_down;
+  if (resource == Resource::cpu && wait_.spent()) return Verdict::cool_down;
   if (!senses_->quiet(resource)) return Verdict::pressure_not_quiet;
   if (resource == Resource::cpu && senses_->throttled()) return Verdict::pressure_not_quiet;
   return Verdict::allowed;

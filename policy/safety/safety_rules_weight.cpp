@@ -3,12 +3,6 @@
 #include "policy/safety/safety_rules_impl.h"
 
 namespace cgphase {
-namespace {
-
-constexpr std::chrono::seconds kPatience{60};    // then a change without an answer is given up
-constexpr std::chrono::seconds kRetryPause{10};  // after a failed write
-
-}  // namespace
 
 // The weight shares a processor that several want, and takes nothing from anybody while there is
 // enough. So only the mode, the owner and changes by others count, and a change needs no trial.
@@ -16,11 +10,12 @@ std::optional<Decision> SafetyRules::Impl::decide_weight(const Step& step) {
   const MonotonicTime now = step.input.time;
   const auto& found = step.limits().cpu_weight;
   const auto& original = drift_.original().cpu_weight;
-  if (weight_.asked != 0 && now - weight_.asked_at >= kPatience) weight_.asked = 0;
+  if (weight_.asked != 0 && now - weight_.asked_at >= kAnswerPatience) weight_.asked = 0;
   if (!found || !original || weight_.asked != 0 || drift_.predates_write(now) ||
       within(weight_.failed, kRetryPause, now))
     return std::nullopt;
-  const bool may = step.input.mode != Mode::observe && !step.input.hands_off && !step.rival &&
+  const bool may = step.input.cpu_lever != CpuLever::quota && step.input.mode != Mode::observe &&
+                   !step.input.hands_off && !step.rival &&
                    drift_.blocked_by(now) == Verdict::allowed;
   const std::uint32_t wanted =
       may ? weight_of(step.input.terms.service_class, *original) : *original;

@@ -176,7 +176,12 @@ void UsageTracker::follow_throttling(const SafetyInput& input) {
          (input.time - throttling_.front().time >= config_.throttled_window ||
           throttling_.size() >= kMostThrottlings))
     throttling_.erase(throttling_.begin());
+  throttled_seconds_ = 0;
   if (!input.previous) return;
+  throttled_seconds_ = static_cast<double>(growth(input.sample->cpu.throttled_usec,
+                                                  input.previous->cpu.throttled_usec)
+                                               .value_or(0)) /
+                       1e6;
   // If a raise came within the interval, the throttling before it is unknown.
   if (answered_ > last_time_) return;
   const CpuStat& before = input.previous->cpu;

@@ -60,6 +60,7 @@ class UsageTracker {
   void add(const SafetyInput& input, bool lost);
 
   bool throttled() const;                      // above the tolerance in the last seconds
+  double throttled_seconds() const { return throttled_seconds_; }  // over the last interval
   void forget_phases() { usage_ = {}; }
   // A raise at that time answered the throttling.
   void forget_throttling(MonotonicTime time) {
@@ -115,6 +116,7 @@ class UsageTracker {
   std::optional<double> need_, need_before_, explained_;
   double grown_ = 0;  // certain growth of need over the last interval
   double need_rate_ = 0;
+  double throttled_seconds_ = 0;
   NeedWindow peak_, dwell_;
   DecayingHistogram allocation_;  // bytes per second
   std::vector<Throttling> throttling_;

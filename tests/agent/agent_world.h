@@ -34,6 +34,7 @@ inline Config quick_config(const FakeTree& tree) {
   config.policy = "hold";
   config.include = {"/test-*"};
   config.enforce.cgroups = {"/test-*"};
+  config.enforce.cpu = CpuLever::both;
   config.kill_switch = tree.root() + "/disabled";
   config.proc_root = tree.root() + "/proc";
   config.safety.enough_samples = 5;
@@ -150,7 +151,8 @@ class AgentWorld {
     writer = std::make_unique<TreeWriter>(tree);
     auto sampler = NodeSampler::open({.cgroup_root = tree.root(), .include = config.include});
     REQUIRE(sampler);
-    auto core = Core::create({.policy = config.policy, .safety = config.safety},
+    auto core = Core::create({.policy = config.policy, .safety = config.safety,
+                               .budget = config.budget, .cpu_lever = config.enforce.cpu},
                                      small_engine());
     core->set_safety_memory(memory);
     const bool inline_posts = store == nullptr;

@@ -43,7 +43,8 @@ struct FoundAgain {
         Agent::Parts{
             .sampler = NodeSampler::open({.cgroup_root = tree.root(), .include = config.include})
                            .value(),
-            .core = Core::create({.policy = "hold"}, small_engine()).value(),
+            .core = Core::create({.policy = "hold", .cpu_lever = CpuLever::both},
+                                 small_engine()).value(),
             .writer = writer.get(),
             .kernel_writer = writer.get(),
             .gpu_scanner = std::make_unique<InlineGpuScanner>(tree.root(), config.proc_root),

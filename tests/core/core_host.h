@@ -49,6 +49,7 @@ class Host {
 
   static CoreConfig quick() {
     CoreConfig config;
+    config.cpu_lever = CpuLever::both;
     config.policy = "hold";
     config.safety.enough_samples = 5;
     return config;

@@ -94,6 +94,7 @@ model = "/tmp/model.json"
 interval = "250ms"
 include = ["$pattern"]
 [enforce]
+cpu = "both"
 cgroups = ["$pattern"]
 [rails]
 enough_samples = 3

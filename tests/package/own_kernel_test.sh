@@ -73,6 +73,7 @@ mode = "$1"
 include = ["/$cgroups"]
 $2
 [enforce]
+cpu = "both"
 cgroups = ["/$cgroups"]
 [rails]
 enough_samples = 5

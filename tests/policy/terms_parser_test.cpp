@@ -20,6 +20,9 @@ TEST_CASE("terms are read from one line") {
   Terms terms;
   REQUIRE(set_terms(terms, "  class=batch cpu.min=0.5\tmemory.min=512M "));
   CHECK(terms == Terms{ServiceClass::batch, Cores{0.5}, Bytes{512 * kMiB}});
+  REQUIRE(set_terms(terms, "cpu.max=8 memory.max=4G"));
+  CHECK(terms.cpu_max == Cores{8});
+  CHECK(terms.memory_max == Bytes{4 * kGiB});
   CHECK(set_terms(terms, ""));
 }
 
@@ -38,6 +41,7 @@ TEST_CASE("a wrong term is refused with what is allowed") {
   for (const char* size : {"", "0", "-1", "max", "1Q", "99999999T"})
     CHECK(refused("memory.min=" + std::string(size)).ends_with("must be a size, such as 512M"));
   CHECK(refused("batch") == "batch: must be TERM=VALUE");
-  CHECK(refused("io.min=1") == "io.min: no term; there are class, cpu.min and memory.min");
+  CHECK(refused("io.min=1") == "io.min: no term; there are class, cpu.min, cpu.max, memory.min and "
+                               "memory.max");
   CHECK(refused("class=\x1b[31m").find('\x1b') == std::string::npos);
 }

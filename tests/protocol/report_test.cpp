@@ -210,10 +210,12 @@ TEST_CASE("a phase that was seen has its letter and steps") {
 TEST_CASE("a report has the terms of a container that has any") {
   ContainerReport report;
   CHECK(to_json(report)["terms"].is_null());
-  report.terms = Terms{ServiceClass::batch, Cores{0.5}, std::nullopt};
+  report.terms = Terms{.service_class = ServiceClass::batch, .cpu_min = Cores{0.5},
+                       .memory_max = Bytes{kGiB}};
   const json out = to_json(report);
   CHECK(out["terms"] ==
-        json{{"class", "batch"}, {"cpu_min_cores", 0.5}, {"memory_min_bytes", nullptr}});
+        json{{"class", "batch"}, {"cpu_min_cores", 0.5}, {"memory_min_bytes", nullptr},
+             {"cpu_max_cores", nullptr}, {"memory_max_bytes", kGiB}});
   CHECK(read_reply<ContainerReport>(out)->terms == report.terms);
 }
 

@@ -59,6 +59,25 @@ TEST_CASE("advice says what would be done and why it was not") {
         "1.0 GiB (142 samples); not written, the mode is advise.");
 }
 
+TEST_CASE("what the budget grants says who leaves the room") {
+  Decision decision;
+  decision.resource = Resource::cpu;
+  decision.direction = Direction::raise;
+  decision.reason = Reason::budget;
+  decision.usage = 1.9;
+  decision.old_limits.cpu_max = CpuMax{Microseconds{200'000}, Microseconds{100'000}};
+  decision.new_limits.cpu_max = CpuMax{Microseconds{300'000}, Microseconds{100'000}};
+  const Outcome written{.kind = OutcomeKind::written};
+  CHECK(explain_sentence("web-1", decision, &written, "train (3.0 of 4.0 cores)") ==
+        "web-1: cpu limit raised from 2.00 cores to 3.00 cores because of the host's budget at "
+        "1.90 cores in use; it was written; others leave room: train (3.0 of 4.0 cores).");
+  std::swap(decision.old_limits, decision.new_limits);
+  decision.direction = Direction::lower;
+  CHECK(explain_sentence("web-1", decision, &written) ==
+        "web-1: cpu limit lowered from 3.00 cores to 2.00 cores because of the host's budget at "
+        "1.90 cores in use; it was written.");
+}
+
 TEST_CASE("a weight says from, to and the class, and has no trial") {
   Decision decision;
   decision.resource = Resource::cpu_weight;
@@ -120,7 +139,7 @@ TEST_CASE("an absent limit reads as no limit") {
 }
 
 TEST_CASE("every verdict but allowed has a reason for people") {
-  for (int i = 1; i <= static_cast<int>(Verdict::at_floor); ++i)
+  for (int i = 1; i <= static_cast<int>(Verdict::shared_by_weight); ++i)
     CHECK(because(static_cast<Verdict>(i)) != to_string(static_cast<Verdict>(i)));
   CHECK(because(Verdict::allowed).empty());
 }

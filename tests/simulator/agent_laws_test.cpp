@@ -20,7 +20,7 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
 struct Sum {
   std::uint64_t runs = 0, steps = 0, crashes = 0, faults = 0, lowered = 0, raised = 0,
                 restored = 0, races = 0, parked = 0, hangs = 0, nested = 0, kills = 0,
-                disk_failures = 0, slow_ticks = 0, weighed = 0;
+                disk_failures = 0, slow_ticks = 0, weighed = 0, granted = 0, kept = 0;
   void add(const RunReport& one) {
     runs += 1;
     steps += one.steps;
@@ -37,6 +37,8 @@ struct Sum {
     disk_failures += one.disk_failures;
     slow_ticks += one.slow_ticks;
     weighed += one.tally.weighed;
+    granted += one.tally.granted;
+    kept += one.tally.kept;
   }
 };
 
@@ -95,6 +97,21 @@ TEST_CASE("laws: weights of classes beside others who write, reload and switch m
         "laws: weights of classes beside others who write, reload and switch modes", scenario, 30);
     CHECK((sum.runs < 2 || sum.weighed > 100));
     CHECK((sum.runs < 2 || sum.lowered > 100));
+  }
+}
+
+// rule: BUDGET-03
+// rule: BUDGET-04
+TEST_CASE("laws: limits above the original by consent, beside others") {
+  for (const std::uint64_t nested_one_in : {0, 1000}) {
+    Scenario scenario;
+    scenario.consents = true;
+    scenario.nested_one_in = nested_one_in;
+    scenario.late_results_one_in = 10;
+    const Sum sum =
+        run_seeds("laws: limits above the original by consent, beside others", scenario, 30);
+    MESSAGE(sum.granted << " granted, " << sum.kept << " kept because in use");
+    CHECK((sum.runs < 2 || sum.granted > 100));
   }
 }
 

@@ -49,7 +49,9 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Environment& with, const Clo
                                     .sweep = std::chrono::seconds(3)});
   if (!sampler) return std::unexpected(sampler.error());
   auto core = Core::create({.policy = with.config.policy, .safety = with.config.safety,
-                                    .manage_unlimited = with.config.manage_unlimited},
+                                    .manage_unlimited = with.config.manage_unlimited,
+                                    .budget = with.config.budget,
+                                    .cpu_lever = with.config.enforce.cpu},
                                    small_engine());
   if (!core) return std::unexpected(core.error());
   daemon->agent_.emplace(

@@ -1,6 +1,7 @@
 #include "tests/simulator/laws.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace cgphase::simulator {
 namespace {
@@ -93,7 +94,9 @@ void Laws::will_write(const Call& call) {
   const auto facts = facts_(call.inode);
   if (call.file == "memory.reclaim") {
     ++tally_.reclaims;
-    if (!facts || !facts->may_write) violate("memory.reclaim without permission");
+    // What was granted comes back only below what is in use, whatever the mode is now.
+    if (!facts || !(facts->may_write || facts->most_bytes > 0))
+      violate("memory.reclaim without permission");
     return;
   }
   const auto knob = knob_of(call.file);
@@ -137,7 +140,8 @@ void Laws::judge_ours(const Call& call, Knob knob, const KnobText& text, const W
   const auto facts = facts_(call.inode);
   const std::string what = quote(text) + " in " + name(call.inode, knob);
   if (!facts->may_write) return violate("written to a container that must not be changed: " + what);
-  if (knob == Knob::memory_max || (knob == Knob::cpu_weight && !facts->may_weigh))
+  const bool agreed = knob != Knob::memory_max || facts->most_bytes > 0;
+  if (!agreed || (knob == Knob::cpu_weight && !facts->may_weigh))
     return violate("a knob that cgphase never writes: " + what);
   Limits after;
   if (!parse_knob(knob, text.view(), after)) return violate("malformed: " + what);
@@ -145,12 +149,40 @@ void Laws::judge_ours(const Call& call, Knob knob, const KnobText& text, const W
     judge_weight(*after.cpu_weight, will, what);
     return judge_lease(call, knob, text, will);
   }
-  const bool above = std::all_of(will.now.begin(), will.now.end(), [&](const KnobText& one) {
-    return compare_knob(knob, after, limits_of(knob, one)) > 0;
-  });
-  if (above) return violate("above the original " + quote(will.now) + ": " + what);
+  if (above(will, knob, after)) return judge_granted(call, knob, after, will, what);
+  if (knob == Knob::memory_max) return violate("below the original: " + what);
   judge_lease(call, knob, text, will);
   judge_lowering(call, knob, after);
+}
+
+bool Laws::above(const Will& will, Knob knob, const Limits& after) const {
+  return std::all_of(will.now.begin(), will.now.end(), [&](const KnobText& one) {
+    return compare_knob(knob, after, limits_of(knob, one)) > 0;
+  });
+}
+
+void Laws::judge_granted(const Call& call, Knob knob, const Limits& after, const Will& will,
+                         const std::string& what) {
+  ++tally_.granted;
+  const auto facts = facts_(call.inode);
+  double found = std::numeric_limits<double>::infinity(), most = 0;
+  if (knob == Knob::cpu_max && after.cpu_cores()) {
+    found = after.cpu_cores()->value;
+    most = facts->most_cores;
+  } else if (knob == Knob::memory_max && after.memory_max->bytes) {
+    found = static_cast<double>(after.memory_max->bytes->value);
+    most = facts->most_bytes;
+  }
+  if (found > most * 1.001)
+    return violate("above the original " + quote(will.now) + ", without consent: " + what);
+  if (call.lane == Lane::fast_path) violate("granted by the fast path: " + what);
+  const KnobText text = *format_knob(knob, after);
+  judge_lease(call, knob, text, will);
+  if (knob != Knob::memory_max) return;
+  const Limits before = limits_of(knob, value(kernel_, call.inode, knob));
+  if (compare_knob(knob, after, before) < 0 && found < static_cast<double>(
+                                                           kernel_.need_bytes(call.inode)))
+    violate("below need of " + std::to_string(kernel_.need_bytes(call.inode)) + ": " + what);
 }
 
 void Laws::judge_weight(std::uint32_t weight, const Will& will, const std::string& what) {
@@ -207,7 +239,9 @@ void Laws::judge_kills(const std::vector<OomKill>& kills) {
     const auto found = wills_.find(kill.limiting);
     if (found == wills_.end()) continue;  // the limit of a slice, which is not ours
     const KnobText max = value(kernel_, kill.limiting, Knob::memory_max);
-    if (!intended(found->second[index_of(Knob::memory_max)], Knob::memory_max, max))
+    const Will& will = found->second[index_of(Knob::memory_max)];
+    if (!intended(will, Knob::memory_max, max) &&
+        !above(will, Knob::memory_max, limits_of(Knob::memory_max, max)))
       violate("killed by the agent's " + quote(max) + " in " +
               name(kill.limiting, Knob::memory_max));
   }
@@ -239,12 +273,25 @@ void Laws::judge_recoverable(const char* when) {
   }
 }
 
+bool Laws::in_use(const CgroupKernel& kernel, std::uint64_t inode, Knob knob,
+                  const KnobText& now, const Will& will) const {
+  if (knob != Knob::memory_max || !above(will, knob, limits_of(knob, now))) return false;
+  // Reclaim may end early, and then cache counts, too.
+  const auto used = static_cast<double>(kernel.cgroup(inode)->memory.current);
+  return std::ranges::any_of(will.now, [&](const KnobText& one) {
+    const auto bytes = limits_of(knob, one).memory_max->bytes;
+    return bytes && used > 0.85 * static_cast<double>(bytes->value);
+  });
+}
+
 void Laws::judge_restored(const CgroupKernel& kernel, const char* when) {
   for (const auto& [inode, wills] : wills_) {
     for (const Knob knob : kKnobs) {
       const Will& will = wills[index_of(knob)];
       const KnobText now = value(kernel, inode, knob);
-      if (!intended(will, knob, now))
+      if (intended(will, knob, now)) continue;
+      if (in_use(kernel, inode, knob, now, will)) ++tally_.kept;
+      else
         return violate(std::string(when) + ": " + quote(now) + " in " + name(inode, knob) +
                        " instead of " + quote(will.now));
     }

@@ -27,6 +27,8 @@ class Laws {
     bool may_write = false;  // in mode enforce, named, and without another manager
     bool may_lower_quota = true;  // no GPU was reported
     bool may_weigh = false;       // its class has a weight of its own
+    // Its owner agrees to as much. 0: to no more than the original.
+    double most_cores = 0, most_bytes = 0;
   };
   using FactsOf = std::function<std::optional<Facts>(std::uint64_t inode)>;
 
@@ -52,7 +54,8 @@ class Laws {
   void judge_refused(const LimitChange& change, const LimitResult& result);
   // Every limit must be somebody's choice, or a lease must contain the original.
   void judge_recoverable(const char* when);
-  // Every limit must be somebody's choice. `kernel` may be a copy.
+  // Every limit must be somebody's choice, or a granted memory.max whose original would kill.
+  // `kernel` may be a copy.
   void judge_restored(const CgroupKernel& kernel, const char* when);
 
   // The values that are allowed at the end. There are several if a foreign write came between the
@@ -66,8 +69,8 @@ class Laws {
   void violate(std::string text);
 
   struct Tally {
-    std::uint64_t lowered = 0, raised = 0, restored = 0, weighed = 0, reclaims = 0, lost_races = 0,
-                  kills = 0, refused = 0;
+    std::uint64_t lowered = 0, raised = 0, restored = 0, weighed = 0, granted = 0, kept = 0,
+                  reclaims = 0, lost_races = 0, kills = 0, refused = 0;
   };
   const Tally& tally() const { return tally_; }
 
@@ -87,6 +90,13 @@ class Laws {
   void judge_race(const Call& call, Knob knob, Will& will);
   void judge_ours(const Call& call, Knob knob, const KnobText& text, const Will& will);
   void judge_lowering(const Call& call, Knob knob, const Limits& after);
+  void judge_granted(const Call& call, Knob knob, const Limits& after, const Will& will,
+                     const std::string& what);
+  // Whether the value in the file is above every value of somebody else's.
+  bool above(const Will& will, Knob knob, const Limits& after) const;
+  // A memory.max that was granted and would not fit what is in use.
+  bool in_use(const CgroupKernel& kernel, std::uint64_t inode, Knob knob, const KnobText& now,
+              const Will& will) const;
   void judge_weight(std::uint32_t weight, const Will& will, const std::string& what);
   void judge_lease(const Call& call, Knob knob, const KnobText& text, const Will& will);
   std::optional<LeaseValues> lease_of(std::uint64_t inode, Knob knob) const;

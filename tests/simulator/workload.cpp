@@ -9,6 +9,7 @@ namespace {
 
 constexpr double kSliceSeconds = 0.05;
 constexpr double kMostNeed = 0.75;          // share of the foreign limit
+constexpr double kConsentFactor = 1.6;      // of a container that may be raised above it
 constexpr double kCacheRatio = 0.15;        // share of the limit, per second
 constexpr double kHostCores = 16;
 constexpr double kUnlimitedBytes = 4.0 * (1 << 30);
@@ -47,12 +48,13 @@ void World::work(Box& box) {
   if (scenario_.gpus && !box.gpu && random_.one_in(2000)) open_gpu(box);
   const Cgroup& here = *kernel_.cgroup(box.inode);
   if (here.frozen) return;
-  if (random_.one_in(400)) box.target = 0.02 + random_.share() * (kMostNeed - 0.02);
+  const double factor = box.consents ? kConsentFactor : 1;
+  if (random_.one_in(400)) box.target = 0.02 + random_.share() * (kMostNeed * factor - 0.02);
   if (random_.one_in(800)) box.cache = 0.05 + 0.6 * random_.share() * random_.share();
   if (random_.one_in(500)) box.busy = !box.busy;
   if (random_.one_in(100))
     box.cores = box.busy ? 0.85 + 0.15 * random_.share() : 0.02 + 0.15 * random_.share();
-  kernel_.want_cores(box.pid, box.cores * intended_cores(box));
+  kernel_.want_cores(box.pid, box.cores * intended_cores(box) * factor);
   const double limit =
       here.memory.max ? static_cast<double>(*here.memory.max) : intended_bytes(box);
   grow(box, limit);

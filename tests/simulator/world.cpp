@@ -98,6 +98,7 @@ void World::set_up_machine() {
   config.runtime_dir = directory_ + "/run";
   config.kill_switch = directory_ + "/disabled";
   config.manage_unlimited = random_.one_in(2);
+  config.enforce.cpu = CpuLever::both;
   config.safety = quick_safety();
   surroundings_.engine_root = directory_ + "/engines";
   if (scenario_.history || scenario_.disk_one_in != 0)
@@ -128,6 +129,10 @@ void World::set_up_machine() {
     box.weighed = scenario_.classes && i < 2;
     if (box.weighed)
       config.containers.push_back(box.path + (i == 0 ? " class=critical" : " class=batch"));
+    box.consents = scenario_.consents && i < 2;
+    if (box.consents)
+      config.containers.push_back(box.path + " cpu.max=" + std::to_string(kMostCores) +
+                                  " memory.max=" + std::to_string(kMostBytes));
     boxes_.push_back(box);
   }
   for (Box& box : boxes_) make_box(box);
@@ -213,7 +218,9 @@ std::optional<Laws::Facts> World::facts_of(std::uint64_t inode) const {
   return Laws::Facts{.may_write = box->named && !box->hands_off && !box->paused &&
                                   mode_ == Mode::enforce && !kill_switch_seen_,
                      .may_lower_quota = box->gpu_ticks <= kGpuTicks,
-                     .may_weigh = box->weighed};
+                     .may_weigh = box->weighed,
+                     .most_cores = box->consents ? kMostCores : 0,
+                     .most_bytes = box->consents ? static_cast<double>(kMostBytes) : 0};
 }
 
 RunReport World::run() {

@@ -33,6 +33,7 @@ struct Scenario {
   std::uint64_t slow_writes_one_in = 0;     // lowerings that block without reclaim
   std::uint64_t slow_ticks_one_in = 0;      // ticks whose reading takes about three seconds
   bool classes = false;                 // the first two containers are critical and batch
+  bool consents = false;                // the owners of the first two agree to more
   bool gpus = false;                    // processes open a GPU at some time
   bool inner_limits = false;            // each container has a child cgroup with its own limit
   double growth_ratio = 0.12;           // maximum growth per second, as a share of the limit in
@@ -56,6 +57,10 @@ struct RunReport {
   std::uint64_t hash = 0;    // of all events, to compare two runs
 };
 
+// What the owner of a consenting container agrees to.
+inline constexpr double kMostCores = 12;
+inline constexpr std::uint64_t kMostBytes = 24 * kGiB;
+
 class World final : private CallObserver {
  public:
   explicit World(const Scenario& scenario);
@@ -71,6 +76,7 @@ class World final : private CallObserver {
     bool named = false;      // cgphase may change it
     bool hands_off = false;  // another manager owns it
     bool weighed = false;    // it has a class with a weight of its own
+    bool consents = false;   // its owner agrees to more than its limits
     std::uint64_t inode = 0;
     int pid = 0;
     bool paused = false;

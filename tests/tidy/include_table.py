@@ -12,6 +12,7 @@ VOCABULARY = {
     "cgroupfs/cgroup_id.h", "cgroupfs/limits.h",
     "collectors/containers/container_info.h", "collectors/sample.h",
     "model/forecast.h", "model/phase.h",
+    "policy/budget_config.h",
     "policy/decision.h", "policy/evidence.h", "policy/pin.h", "policy/safety_config.h",
     "policy/terms.h",
     "policy/budget/saving.h",

@@ -68,6 +68,7 @@ mode = "enforce"
 model = "$kept/here.json"
 $policy
 [enforce]
+cpu = "both"
 names = [$1]
 [rails]
 enough_samples = 5

@@ -88,6 +88,8 @@ TEST_CASE("nothing configured is observe with the documented defaults") {
   CHECK(config.enforce.names.empty());
   CHECK_FALSE(config.manage_unlimited);
   CHECK_FALSE(config.safety.lower_gpu_quota);
+  CHECK(config.enforce.cpu == CpuLever::weight);
+  CHECK(config.budget == BudgetConfig{0.9, 1, UnlimitedRule::observe});
   CHECK(config.warnings.empty());
 }
 
@@ -104,6 +106,10 @@ risk = "1 %"
 cap = "1.5G"
 [enforce]
 names = ["train-*"]
+cpu = "quota"
+[budget]
+memory = "75 %"
+unlimited = "guard"
 )");
   CHECK(config.mode == Mode::enforce);
   CHECK(config.interval == 250ms);
@@ -114,6 +120,9 @@ names = ["train-*"]
   CHECK(config.risk == 0.01);
   CHECK(config.store.cap.value == 1536 * kMiB);
   CHECK(config.enforce.names == std::vector<std::string>{"train-*"});
+  CHECK(config.enforce.cpu == CpuLever::quota);
+  CHECK(config.budget ==
+        BudgetConfig{.memory_ratio = 0.75, .unlimited = UnlimitedRule::guard});
 }
 
 TEST_CASE("a key of an earlier version is one warning that says what became of it") {

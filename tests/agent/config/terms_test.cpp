@@ -22,14 +22,16 @@ TEST_CASE("terms come from labels, and the configuration counts more") {
   Config config;
   const ContainerInfo container = container_with({{"cgphase.class", "inference"},
                                                   {"cgphase.cpu.min", "0.5"},
+                                                  {"cgphase.memory.max", "8G"},
                                                   {"cgphase.memory.min", "1G"}});
-  const Terms labels{ServiceClass::critical, Cores{0.5}, Bytes{kGiB}};
+  const Terms labels{.service_class = ServiceClass::critical, .cpu_min = Cores{0.5},
+                     .memory_min = Bytes{kGiB}, .memory_max = Bytes{8 * kGiB}};
   CHECK(terms_for(config, container).terms == labels);
   for (const char* pattern : {"train-*", "registry/*", "/system.slice/docker-??.scope"}) {
-    config.containers = {"* cpu.min=3", std::string(pattern) + " class=batch cpu.min=2",
+    config.containers = {"* cpu.min=3", std::string(pattern) + " class=batch cpu.min=2 cpu.max=4",
                          "other class=standard"};
     CHECK(terms_for(config, container).terms ==
-          Terms{ServiceClass::batch, Cores{2}, Bytes{kGiB}});
+          Terms{ServiceClass::batch, Cores{2}, Bytes{kGiB}, Cores{4}, Bytes{8 * kGiB}});
   }
 }
 

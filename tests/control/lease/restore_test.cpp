@@ -78,6 +78,30 @@ TEST_CASE("a foreign value stays") {
   CHECK(box.get("cpu.max") == "70000 100000");
 }
 
+// rule: BUDGET-04
+TEST_CASE("a raised memory.max comes back once what is in use fits, and is leased until then") {
+  Leased leased;
+  const FakeCgroup box(leased.root());  // needs 201 MiB
+  box.put("memory.max", std::to_string(220 * kMiB) + "\n");
+  leased.change(box, Knob::memory_max, std::to_string(800 * kMiB));
+  leased.change(box, Knob::cpu_max, "300000 100000");
+  RestoreReport report = leased.restore();
+  CHECK(report.restored == 1);
+  CHECK(report.failures.empty());
+  CHECK(report.left == std::vector<Knob>{Knob::memory_max});
+  CHECK(box.get("memory.max") == std::to_string(800 * kMiB));
+  CHECK(leased.leases().leased_records().size() == 1);
+  // Page cache of more than the original, which cannot be reclaimed here.
+  box.put("memory.stat", "anon 1048576\nfile 0\nshmem 0\nslab_reclaimable 0\n");
+  box.put("memory.current", std::to_string(221 * kMiB) + "\n");
+  CHECK(leased.restore().left == std::vector<Knob>{Knob::memory_max});
+  box.put("memory.current", std::to_string(100 * kMiB) + "\n");
+  report = leased.restore();
+  CHECK(report.restored == 1);
+  CHECK(box.get("memory.max") == std::to_string(220 * kMiB));
+  CHECK(leased.leases().leased_records().empty());
+}
+
 TEST_CASE("a file that contains its original is not written") {
   Leased leased;
   const FakeCgroup box(leased.root());

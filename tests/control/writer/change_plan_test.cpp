@@ -69,6 +69,19 @@ TEST_CASE("a raise never starts from a foreign value, even if the decision was b
   CHECK_FALSE(plan_change(change, limits_of(70'000, kGiB), {}));
 }
 
+// rule: BUDGET-03
+TEST_CASE("a grant starts from the original that was read, or from a value of ours") {
+  LimitChange change = change_of(limits_of(70'000, kGiB), limits_of(200'000, kGiB), true);
+  change.grant = true;
+  const auto steps = plan_change(change, limits_of(70'000, kGiB), {});
+  REQUIRE(steps);
+  CHECK(steps->front().to.view() == "200000 100000");
+  CHECK_FALSE(plan_change(change, limits_of(60'000, kGiB), {}));
+  const auto leased = leased_cpu("70000 100000", "90000 100000");
+  CHECK(plan_change(change, limits_of(90'000, kGiB), leased));
+  CHECK_FALSE(plan_change(change, limits_of(80'000, kGiB), leased));
+}
+
 TEST_CASE("a raise below the limit in force writes nothing") {
   const LimitChange change = change_of(limits_of(100'000, kGiB), limits_of(150'000, kGiB), true);
   const auto leased = leased_cpu("200000 100000", "100000 100000");

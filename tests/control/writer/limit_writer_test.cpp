@@ -182,6 +182,21 @@ TEST_CASE("without memory.reclaim memory.high is not lowered below the memory in
   CHECK(std::ranges::count(order.files(), "memory.high") == 0);
 }
 
+// rule: BUDGET-04
+TEST_CASE("memory.max is not lowered below need or below what cannot be reclaimed") {
+  Writing writing;
+  const auto lowered_to = [&](std::uint64_t bytes) {
+    Limits after = writing.before;
+    after.memory_max = MemoryLimit{Bytes{bytes}};
+    return writing.write(writing.change(after));
+  };
+  CHECK_FALSE(lowered_to(150 * kMiB).written);
+  writing.box.put("memory.current", std::to_string(600 * kMiB) + "\n");
+  CHECK_FALSE(lowered_to(601 * kMiB).written);
+  CHECK(writing.box.get("memory.max") == std::to_string(kGiB));
+  CHECK(lowered_to(700 * kMiB).written);
+}
+
 TEST_CASE("memory.high is never lowered below need, with or without a ceiling") {
   Writing writing;
   CHECK_FALSE(writing.write(writing.change(writing.with_memory(150 * kMiB))).written);

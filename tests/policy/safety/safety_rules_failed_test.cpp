@@ -164,13 +164,32 @@ TEST_CASE("throttling during the wait after a refused raise is answered after th
   CHECK(raise->new_limits.cpu_cores()->value == doctest::Approx(2.4));
 }
 
-TEST_CASE("throttling that ends before a raise is possible still starts a cooldown") {
+TEST_CASE("throttling that ends before a raise is possible still counts as time waited") {
   SafetyWorld world = refused_world(4);  // the next in eight seconds
   world.throttled_periods = 3;
+  world.throttled_usec = 1'000'000;
   world.tick();
-  world.throttled_periods = 0;
+  world.throttled_periods = world.throttled_usec = 0;
   CHECK_FALSE(world.find(Resource::cpu, Direction::raise, 20).has_value());
   world.recommendation.cpu = Cores{1};
-  CHECK_FALSE(world.lowers(Resource::cpu, 270));
-  CHECK(world.lowers(Resource::cpu, 20));
+  CHECK_FALSE(world.lowers(Resource::cpu, 100));
+  CHECK(world.lowers(Resource::cpu, 400));
+}
+
+// rule: CPU-06
+TEST_CASE("after throttling a quota is lowered again once tasks waited 1 % of what they used") {
+  for (const int more : {0, 1}) {
+    SafetyWorld world;
+    world.cpu_cores = 1;
+    world.recommendation.cpu = Cores{1.5};
+    REQUIRE(world.lowers(Resource::cpu, kLong));
+    world.ticks(60);
+    world.throttled_usec = more == 0 ? 100'000 : 3'000'000;
+    world.throttled_periods = 3;
+    world.tick();
+    world.throttled_usec = world.throttled_periods = 0;
+    world.tick();
+    CHECK(world.safety.blocked_by(Resource::cpu) != Verdict::allowed);
+    CHECK(world.lowers(Resource::cpu, 120) == (more == 0));
+  }
 }

@@ -81,17 +81,6 @@ TEST_CASE("a raise for throttling never exceeds the original") {
   CHECK(world.sample.limits.cpu_max_burst == world.original.cpu_max_burst);
 }
 
-// rule: S-05
-TEST_CASE("CPU is not lowered for five minutes after it was throttled by our quota") {
-  auto world = lowered_world();
-  world.throttled_periods = 3;
-  world.tick();
-  world.throttled_periods = 0;
-  world.recommendation.cpu = Cores{1};
-  CHECK_FALSE(world.lowers(Resource::cpu, 299));
-  CHECK(world.lowers(Resource::cpu, 2));
-}
-
 // rule: CPU-02
 TEST_CASE("use above 90 % of a lowered limit raises it") {
   auto world = lowered_world();
@@ -504,11 +493,17 @@ void guard_restores(SafetyWorld& world, Resource resource, Reason reason) {
 
 }  // namespace
 
-TEST_CASE("a raise by the fast path for throttling starts a cooldown of five minutes") {
+// rule: CPU-06
+TEST_CASE("what tasks waited before the fast path restored the quota counts") {
   auto world = lowered_world();
   guard_restores(world, Resource::cpu, Reason::throttled);
-  CHECK_FALSE(world.lowers(Resource::cpu, 299));
-  CHECK(world.lowers(Resource::cpu, 3));
+  world.throttled_usec = 1'000'000;
+  world.tick();
+  world.throttled_usec = 0;
+  world.tick();
+  CHECK(world.safety.blocked_by(Resource::cpu) == Verdict::cool_down);
+  CHECK_FALSE(world.lowers(Resource::cpu, 100));
+  CHECK(world.lowers(Resource::cpu, 400));
 }
 
 TEST_CASE("throttling that the fast path answered by a fifth does not restore the original") {

@@ -85,6 +85,35 @@ TEST_CASE("nothing is written for a standard container, without the file, or for
   CHECK(managed.weights().empty());
 }
 
+// rule: CPU-05
+TEST_CASE("the lever decides what is changed of CPU: weights, quotas, or both") {
+  for (const CpuLever lever : {CpuLever::weight, CpuLever::quota, CpuLever::both}) {
+    CAPTURE(to_string(lever));
+    WeightWorld world(ServiceClass::batch);
+    world.recommendation = SafetyWorld().recommendation;
+    world.input.cpu_lever = lever;
+    world.ticks(300);
+    CHECK((world.weight() == 11) == (lever != CpuLever::quota));
+    CHECK((world.cores() < 4) == (lever != CpuLever::weight));
+    if (lever == CpuLever::weight)
+      CHECK(world.safety.blocked_by(Resource::cpu) == Verdict::shared_by_weight);
+    // Whatever was set comes back when the other lever is chosen.
+    world.input.cpu_lever = lever == CpuLever::weight ? CpuLever::quota : CpuLever::weight;
+    world.ticks(2);
+    CHECK((world.weight() == 100) == (lever == CpuLever::weight));
+    if (lever != CpuLever::weight) CHECK(world.cores() == 4);
+  }
+}
+
+// rule: CPU-05
+TEST_CASE("an administrator's pin sets a quota whatever the lever is") {
+  WeightWorld world(ServiceClass::standard);
+  world.recommendation = SafetyWorld().recommendation;
+  world.recommendation.cpu_pinned = true;
+  world.input.cpu_lever = CpuLever::weight;
+  CHECK(world.lowers(Resource::cpu, 300));
+}
+
 TEST_CASE("in advise mode a weight is reported once and not written; in observe mode neither") {
   WeightWorld advised(ServiceClass::critical, Mode::advise);
   advised.ticks(kLong);
