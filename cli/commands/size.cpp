@@ -39,7 +39,9 @@ double up_to_centicores(double cores) {
 
 double up_to_mib(double bytes) { return std::max(std::ceil(bytes / kMiBs), 1.0); }
 
-SizedPart part_of(int slot, const PhaseRecord& record, double risk, const AncestorLimits& most) {
+// `memory_peak`: a need in bytes that the part must cover, too.
+SizedPart part_of(int slot, const PhaseRecord& record, double risk, const AncestorLimits& most,
+                  double memory_peak = 0) {
   SizedPart part{.slot = slot};
   part.samples = std::max(record.cpu_cores.count(), record.memory_bytes.count());
   part.seconds = std::max(record.cpu_cores.total_weight(), record.memory_bytes.total_weight());
@@ -50,7 +52,8 @@ SizedPart part_of(int slot, const PhaseRecord& record, double risk, const Ancest
                 (part.seconds >= kSizeLeastSeconds || part.runs >= kSizeLeastRuns);
   if (!part.enough) return part;
   part.cpu_cores = std::min(up_to_centicores(*cpu), most.cpu_cores);
-  part.memory_bytes = std::min(up_to_mib(*memory * (1 + kSizeMemoryHeadroom)),
+  const double need = std::max(*memory, memory_peak);
+  part.memory_bytes = std::min(up_to_mib(need * (1 + kSizeMemoryHeadroom)),
                                std::max(std::floor(most.memory_bytes / kMiBs), 1.0)) * kMiBs;
   return part;
 }
@@ -166,23 +169,25 @@ const ShirtSize* shirt_for(double cpu_cores, double memory_bytes) {
   return found == kShirts.end() ? nullptr : &*found;
 }
 
-Sized size_of(std::string name, std::string kind, const PhaseRecords* records, double risk,
+Sized size_of(std::string name, std::string kind, const LearnedPhases* learned, double risk,
               const HostCapacity& host) {
   const AncestorLimits most = within_host(host);
   Sized sized{.name = std::move(name), .kind = std::move(kind), .risk = risk, .overall = {},
               .phases = {}, .reason = {}};
   PhaseRecord all;
-  if (records != nullptr)
-    for (const auto& [slot, record] : *records) {
+  if (learned != nullptr)
+    for (const auto& [slot, record] : learned->records) {
       all.cpu_cores.merge(record.cpu_cores, 1);
       all.memory_bytes.merge(record.memory_bytes, 1);
       all.runs = std::max(all.runs, record.runs);
       sized.phases.push_back(part_of(slot, record, risk, most));
     }
-  sized.overall = part_of(-1, all, risk, most);
+  // A run keeps no record of a phase with few samples, but its peak includes them.
+  const double peak = learned != nullptr ? highest_of(learned->runs).memory_bytes : 0;
+  sized.overall = part_of(-1, all, risk, most, peak);
   for (SizedPart& part : sized.phases)
     part.share = sized.overall.seconds > 0 ? part.seconds / sized.overall.seconds : 0;
-  if (records == nullptr || records->empty())
+  if (learned == nullptr || learned->records.empty())
     sized.reason = "nothing was learned about it yet";
   else if (!sized.overall.enough)
     sized.reason = fmt::format(

@@ -10,7 +10,7 @@
 
 #include "cli/output/style.h"
 #include "collectors/sample.h"
-#include "policy/phase/phase_record.h"
+#include "policy/phase/learned_phases.h"
 
 namespace cgphase {
 
@@ -50,9 +50,9 @@ struct Sized {
 };
 
 // Computes the size. CPU: all but `risk` of the samples used less, as far as the samples can show.
-// Memory: the highest need, plus the headroom. Neither exceeds `host`. `records` null: nothing was
+// Memory: the highest need, plus the headroom. Neither exceeds `host`. `learned` null: nothing was
 // learned.
-Sized size_of(std::string name, std::string kind, const PhaseRecords* records, double risk,
+Sized size_of(std::string name, std::string kind, const LearnedPhases* learned, double risk,
               const HostCapacity& host = {});
 
 // Returns {"schema":1, "risk", "sizes":[...]}.

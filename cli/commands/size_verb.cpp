@@ -33,11 +33,10 @@ struct SizeOptions {
   double risk = kSizeDefaultRisk;
 };
 
-// Records are null if nothing was learned, or if it was learned by another policy.
+// A state that another policy learned counts as nothing.
 Sized sized(std::string name, const char* kind, const LearnedState& learned, double risk,
             const HostCapacity& host) {
-  const auto* phases = std::get_if<LearnedPhases>(&learned);
-  return size_of(std::move(name), kind, phases != nullptr ? &phases->records : nullptr, risk, host);
+  return size_of(std::move(name), kind, std::get_if<LearnedPhases>(&learned), risk, host);
 }
 
 // Returns the largest host of all runs that name one, because a service may move.

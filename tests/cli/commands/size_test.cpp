@@ -29,7 +29,8 @@ PhaseRecord record_of(int samples, double cores, double mib, int runs = 1) {
 }
 
 Sized sized(const PhaseRecords& records, double risk = kSizeDefaultRisk) {
-  return size_of("web", "image", &records, risk);
+  const LearnedPhases learned{.records = records, .peaks = {}, .runs = {}};
+  return size_of("web", "image", &learned, risk);
 }
 
 const std::string kTrace = CGPHASE_SOURCE_DIR "/tests/data/batch-15-heldout.csv.gz";
@@ -59,10 +60,22 @@ TEST_CASE("CPU is the quantile of the risk, memory the highest need and the head
   CHECK(sized(records, 0.0001).overall.cpu_cores >= 4);
 }
 
+TEST_CASE("a phase that was too short for a record counts for the memory") {
+  const LearnedPhases learned{
+      .records = {{0, record_of(500, 0.2, 20)}},
+      .peaks = {},
+      .runs = {{.samples = 250, .cpu_cores = 0.5, .memory_bytes = 72 * kMebi},
+               {.samples = 250, .cpu_cores = 0.5, .memory_bytes = 80 * kMebi}}};
+  const Sized one = size_of("web", "image", &learned, kSizeDefaultRisk);
+  CHECK(one.overall.memory_bytes == 92 * kMebi);
+  CHECK(one.phases[0].memory_bytes < 25 * kMebi);
+}
+
 TEST_CASE("no size is larger than the host") {
-  const PhaseRecords records = {{0, record_of(2000, 3, 900)}};
+  const LearnedPhases learned{
+      .records = {{0, record_of(2000, 3, 900)}}, .peaks = {}, .runs = {}};
   const HostCapacity host{.cpu_cores = 2, .memory = Bytes{std::uint64_t{1000} << 20}};
-  const Sized one = size_of("web", "image", &records, kSizeDefaultRisk, host);
+  const Sized one = size_of("web", "image", &learned, kSizeDefaultRisk, host);
   CHECK(one.overall.cpu_cores == 2);
   CHECK(one.overall.memory_bytes == 1000 * kMebi);
   CHECK(one.phases[0].cpu_cores == 2);
