@@ -123,7 +123,7 @@ OrComplaint<std::string> traced(const PlotOptions& options) {
 
 // ---- replay ----
 
-// Limits of policy `phase`, with the defaults of `cgphase replay`.
+// Limits of policy `phase`, with the defaults of `cgphase replay --bare`.
 OrComplaint<std::string> replayed(const PlotOptions& options) {
   if (const auto model = read_model(options); !model) return std::unexpected(model.error());
   const Result<Recorded> recorded =

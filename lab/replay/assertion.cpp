@@ -203,7 +203,8 @@ class AssertionParser {
   bool policy(std::size_t& out) {
     if (canonical_match(out)) return true;
     if (lacks_rails()) {
-      error_ = fmt::format("\"{}\": no policy in this replay has rails: give --rails",
+      error_ = fmt::format("\"{}\": no policy in this replay has rails: name phase or "
+                           "proactive, and leave out --bare",
                            escape_name(whole_));
       return false;
     }

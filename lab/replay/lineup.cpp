@@ -59,11 +59,10 @@ Result<Lineup> line_up(const LineupOptions& options, const ReplaySettings& setti
   Lineup lineup;
   if (const Status added = add_policies(options, lineup); !added)
     return std::unexpected(added.error());
-  if (options.safety && std::ranges::none_of(lineup.policies, is_ours))
-    return failure(ErrorKind::invalid, "--rails needs phase or proactive; name one with --policy");
-  if (options.safety && settings.step_seconds > 0)
+  const bool rails = !options.bare && std::ranges::any_of(lineup.policies, is_ours);
+  if (rails && settings.step_seconds > 0)
     return failure(ErrorKind::invalid,
-                   "--rails decides at each row, as the daemon does; leave out --step");
+                   "--step: the safety rules decide at each row, as the daemon does; give --bare");
   ReplaySettings with_rails = settings;
   with_rails.safety = true;
   if (!options.threshold_given) with_rails.loop.guard_threshold = SafetyConfig{}.at_risk_ratio;
@@ -71,7 +70,7 @@ Result<Lineup> line_up(const LineupOptions& options, const ReplaySettings& setti
     for (const double margin : options.margins) {
       const bool first = margin == options.margins.front();
       enter(lineup, {{policy, margin}, settings}, first);
-      if (options.safety && first && is_ours(policy))
+      if (rails && first && is_ours(policy))
         enter(lineup, {{policy, 0}, with_rails}, true);
     }
   return lineup;

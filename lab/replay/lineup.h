@@ -14,7 +14,7 @@ namespace cgphase {
 struct LineupOptions {
   std::vector<std::string> policies;  // as given, see words.h; or "all"; empty: kDefaultPolicies
   std::vector<double> margins = {0};
-  bool safety = false;                 // also with safety rules, which have their own margins
+  bool bare = false;  // otherwise ours are also replayed with safety rules, with their own margins
   bool threshold_given = false;        // else the safety rules use the daemon's guard threshold
 };
 

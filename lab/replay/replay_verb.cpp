@@ -180,7 +180,8 @@ void add_policy_options(CLI::App& verb, const Options& options) {
           },
           "Share of samples that may be over the limit [0.1%]")
       ->type_name("SHARE");
-  verb.add_flag("--rails", options->lineup.safety, "Also replay with the daemon's safety rules");
+  verb.add_flag("--bare", options->lineup.bare,
+                "Replay policies alone, without the daemon's safety rules");
 }
 
 void add_time_options(CLI::App& verb, const Options& options) {

@@ -50,11 +50,12 @@ std::string plural(std::size_t number, const char* what) {
 
 // ---- the sentence ----
 
-// The policy in the first sentence: ours if it was replayed.
+// The policy in the first sentence: ours if it was replayed, as the daemon plays it.
 const ContenderResult& main_result(const ReplayReport& report) {
-  for (const char* name : {"phase", "proactive"})
-    for (const ContenderResult& result : report.results)
-      if (result.contender.policy.name == name) return result;
+  for (const bool safety : {true, false})
+    for (const char* name : {"phase", "proactive"})
+      for (const ContenderResult& result : report.results)
+        if (result.safety == safety && result.contender.policy.name == name) return result;
   return report.results.front();
 }
 

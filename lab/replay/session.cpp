@@ -102,11 +102,12 @@ Status ReplaySession::read() {
   if (!recorded) return std::unexpected(recorded.error());
   recorded_ = *std::move(recorded);
   const auto& engine = recorded_.input.engine;
-  if (request_.lineup.safety && engine && !schema_columns(engine->model().schema).empty())
-    return failure(
-        ErrorKind::invalid,
-        paths.model +
-            ": --rails needs a model that the daemon can use; this one needs columns of traces");
+  const bool rails = std::ranges::any_of(
+      lineup_.entrants, [](const Entrant& entrant) { return entrant.settings.safety; });
+  if (rails && engine && !schema_columns(engine->model().schema).empty())
+    return failure(ErrorKind::invalid,
+                   paths.model + ": the daemon cannot use this model, it needs columns of "
+                                 "traces; give --bare");
   return {};
 }
 

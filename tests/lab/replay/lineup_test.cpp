@@ -52,20 +52,28 @@ TEST_CASE("a name without a margin means the first margin") {
   CHECK(meant(lineup, "hold@0") == "hold 0.000000");
 }
 
-TEST_CASE("with rails our policies appear twice, others once") {
-  const Lineup lineup =
-      line_up({.policies = {"phase,hold"}, .margins = {0, 0.05}, .safety = true});
+TEST_CASE("our policies are replayed alone and with rails, others only alone") {
+  const Lineup lineup = line_up({.policies = {"phase,hold"}, .margins = {0, 0.05}});
   CHECK(lineup.entrants.size() == 5);
+  CHECK(meant(lineup, "phase") == "phase 0.000000");
   CHECK(meant(lineup, "phase+rails") == "phase 0.000000 rails");
   CHECK(meant(lineup, "hold+rails") == "nobody");
 }
 
-TEST_CASE("rails without our policies, and unknown policies, are refused with the option") {
+TEST_CASE("a bare replay has no rails") {
+  const Lineup lineup = line_up({.policies = {"phase"}, .bare = true});
+  CHECK(lineup.entrants.size() == 1);
+  CHECK(meant(lineup, "phase+rails") == "nobody");
+}
+
+TEST_CASE("a step with rails, and unknown policies, are refused with the option") {
   const auto refusal = [](const LineupOptions& options) {
-    const auto lineup = cgphase::line_up(options, {});
+    const auto lineup = cgphase::line_up(options, {.step_seconds = 15});
     return lineup ? "" : lineup.error().text;
   };
-  CHECK(refusal({.policies = {"hold"}, .safety = true}).starts_with("--rails needs phase"));
+  CHECK(refusal({.policies = {"phase"}}).starts_with("--step: the safety rules decide at each"));
+  CHECK(refusal({.policies = {"phase"}, .bare = true}) == "");
+  CHECK(refusal({.policies = {"hold"}}) == "");
   CHECK(refusal({.policies = {"hodl"}}).starts_with("--policy: "));
 }
 
@@ -74,10 +82,12 @@ TEST_CASE("pictures show ours first, then hold, then others, and fixed limits on
     const Lineup lineup = line_up(options);
     std::string out;
     for (const std::size_t i : pictured(lineup, 3))
-      out += to_string(lineup.entrants[i].contender.policy) + " ";
+      out += to_string(lineup.entrants[i].contender.policy) +
+             (lineup.entrants[i].settings.safety ? "+rails " : " ");
     return out;
   };
   CHECK(names({.policies = {"static,sliding,hold,phase"}, .margins = {0, 0.1}}) ==
-        "phase hold sliding ");
+        "phase phase+rails hold ");
+  CHECK(names({.policies = {"static,sliding,hold,phase"}, .bare = true}) == "phase hold sliding ");
   CHECK(names({.policies = {"static"}}) == "static ");
 }

@@ -157,16 +157,16 @@ TEST_CASE_FIXTURE(Replays, "--compare prints both sides at matched violations") 
 }
 
 TEST_CASE_FIXTURE(Replays, "a policy with rails appears beside the one without") {
-  const json body = replay_json({"--policy", "phase", "--rails"});
+  const json body = replay_json({"--policy", "phase"});
   CHECK(body["policies"].size() == 4);
   CHECK(body["policies"][2]["name"] == "phase+rails");
   CHECK(body["policies"][2]["rails"] == true);
   CHECK(body["policies"][2]["guard_threshold"] == 0.9);
   CHECK_FALSE(body["policies"][0].contains("guard_threshold"));
-  refused(2, kGolden + "replay.csv", {"--policy", "hold", "--rails"});
+  CHECK(replay_json({"--policy", "phase", "--bare"})["policies"].size() == 2);
   CHECK(has(refused(2, kGolden + "replay.csv",
-                    {"--policy", "phase", "--assert", "phase+rails.cpu.slack > 0"}),
-            "give --rails"));
+                    {"--policy", "phase", "--bare", "--assert", "phase+rails.cpu.slack > 0"}),
+            "leave out --bare"));
 }
 
 TEST_CASE_FIXTURE(Replays, "a claim may say that CPU has no OOM") {
@@ -182,9 +182,9 @@ TEST_CASE_FIXTURE(Replays, "models that do not fit their option exit with 6") {
   columns.schema.entries[1].name = "mem.limit";
   const std::string path = command.directory() / "columns.json";
   REQUIRE(save_model(columns, path));
-  const Ran ran = command.run({"replay", kGolden + "replay.csv", "--model", path, "--rails"});
+  const Ran ran = command.run({"replay", kGolden + "replay.csv", "--model", path});
   CHECK(ran.exit == 6);
-  CHECK(has(ran.err, "--rails needs a model that the daemon can use"));
+  CHECK(has(ran.err, "the daemon cannot use this model, it needs columns of traces; give --bare"));
 }
 
 TEST_CASE_FIXTURE(Replays, "earlier runs are learned from: the first limit is not the user's") {
@@ -398,15 +398,15 @@ TEST_CASE_FIXTURE(Replays,
 
 TEST_CASE_FIXTURE(Replays, "rails use the daemon's threshold or a given one, and no step") {
   const auto threshold = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), {"--policy", "phase", "--rails", "--closed-loop"});
+    more.insert(more.begin(), {"--policy", "phase", "--closed-loop"});
     const json body = replay_json(more);
     CHECK(body["policies"][2]["rails"] == true);
     return body["policies"][2]["guard_threshold"].get<double>();
   };
   CHECK(threshold({}) == 0.9);
   CHECK(threshold({"--guard-threshold", "80%"}) == 0.8);
-  CHECK(has(refused(2, kGolden + "replay.csv", {"--policy", "phase", "--rails", "--step", "15s"}),
-            "--rails decides at each row"));
+  CHECK(has(refused(2, kGolden + "replay.csv", {"--policy", "phase", "--step", "15s"}),
+            "--step: the safety rules decide at each row"));
 }
 
 TEST_CASE_FIXTURE(Replays, "hostile names of executions become harmless file names") {

@@ -149,6 +149,13 @@ TEST_CASE("the first sentence says what would be saved and at what risk") {
   CHECK(has(replay_text(safe, {}), "it would never have run out of memory"));
 }
 
+TEST_CASE("the first sentence is about ours as the daemon plays it") {
+  ReplayReport made = report();
+  made.results.push_back(result("phase", 0, {sums(8, 0), sums(8, 0)}));
+  made.results.back().safety = true;
+  CHECK(replay_text(made, {}).starts_with("phase+rails would have given back 20 % of the CPU"));
+}
+
 TEST_CASE("both tables have a row per policy and resource, and the censored share follows") {
   const std::string text = replay_text(report(), {});
   CHECK_MESSAGE(has(text, "\nmemory    phase        65 %   56 %   50 %    0 %  100 %      0 %    2"
