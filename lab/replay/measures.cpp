@@ -47,15 +47,16 @@ constexpr Measure kMeasures[] = {
      }},
     {"censored", Kind::ratio,
      [](const ReplaySums& s) { return ratio(s.samples > 0, s.samples_censored, s.samples); }},
+    {"wastage", Kind::amount, sum<&ReplaySums::wastage>},
     {"would_oom", Kind::count, sum<&ReplaySums::would_oom>},
     {"would_oom_working_set", Kind::count, sum<&ReplaySums::would_oom_working_set>},
     {"writes_up", Kind::count, sum<&ReplaySums::writes_up>},
     {"writes_down", Kind::count, sum<&ReplaySums::writes_down>},
     {"windows", Kind::count, sum<&ReplaySums::windows>},
     {"guard_raises", Kind::count, sum<&ReplaySums::guard_raises>, true},
-    {"backlog_core_seconds", Kind::seconds, sum<&ReplaySums::backlog_core_seconds>, true},
-    {"throttled_seconds", Kind::seconds, sum<&ReplaySums::throttled_seconds>, true},
-    {"longest_delay_seconds", Kind::seconds, sum<&ReplaySums::longest_delay_seconds>, true},
+    {"backlog_core_seconds", Kind::amount, sum<&ReplaySums::backlog_core_seconds>, true},
+    {"throttled_seconds", Kind::amount, sum<&ReplaySums::throttled_seconds>, true},
+    {"longest_delay_seconds", Kind::amount, sum<&ReplaySums::longest_delay_seconds>, true},
 };
 
 }  // namespace
@@ -68,6 +69,7 @@ ReplaySums& ReplaySums::operator+=(const ReplaySums& other) {
   demanded += other.demanded;
   slack_seconds += other.slack_seconds;
   overrun += other.overrun;
+  wastage += other.wastage;
   samples += other.samples;
   samples_over += other.samples_over;
   samples_censored += other.samples_censored;

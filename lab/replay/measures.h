@@ -18,6 +18,9 @@ struct ReplaySums {
   double demanded = 0;            // unit-seconds
   double slack_seconds = 0;       // integral of (limit - demand) / limit, not below 0
   double overrun = 0;             // unit-seconds of demand above the limit in force
+  // GB-hours or core-hours of unused limit. Each window that would have run out of memory is a
+  // failed attempt, as in KS+: it adds all memory allocated until then.
+  double wastage = 0;
   std::int64_t samples = 0;
   // Samples with demand above the limit that was in force at the start of the interval. This is the
   // policy's error, even if the guard corrected it in time.
@@ -38,7 +41,7 @@ struct ReplaySums {
 
 struct Measure {
   // A ratio is weighted by job: the mean over executions. Other measures are sums.
-  enum class Kind : std::uint8_t { ratio, count, seconds };
+  enum class Kind : std::uint8_t { ratio, count, amount };
   // For one execution or for sums of several. Absent: not defined, like the gap to an oracle that
   // equals the original.
   using Of = std::optional<double> (*)(const ReplaySums& sums);

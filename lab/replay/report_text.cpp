@@ -44,6 +44,14 @@ std::string waited(double core_seconds) {
   return core_seconds < 0.005 ? "< 0.01 core-s" : fmt::format("{:.2f} core-s", core_seconds);
 }
 
+// Three significant digits: a short run wastes little.
+std::string wastage(std::span<const ReplaySums> executions, bool memory) {
+  const double hours = by_job("wastage", executions).value_or(0);
+  return fmt::format("{} {}", hours < 100 ? fmt::format("{:.3g}", hours)
+                                          : fmt::format("{:.0f}", hours),
+                     memory ? "GB-h" : "core-h");
+}
+
 std::string plural(std::size_t number, const char* what) {
   return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
 }
@@ -135,7 +143,8 @@ std::string main_table(const ReplayReport& report, const std::vector<Row>& rows,
                        const TextStyle& style) {
   std::vector<Table::Column> columns = first_columns(report);
   for (const auto& [title, name] : kRatios) columns.push_back({title, Align::right});
-  for (const char* title : {"OOM", "UP", "DOWN"}) columns.push_back({title, Align::right});
+  for (const char* title : {"WASTAGE", "OOM", "UP", "DOWN"})
+    columns.push_back({title, Align::right});
   if (report.settings.loop.enabled)
     for (const char* title : {"RAISED", "WAITED"}) columns.push_back({title, Align::right});
   Table table(columns);
@@ -144,6 +153,7 @@ std::string main_table(const ReplayReport& report, const std::vector<Row>& rows,
     for (const auto& [title, name] : kRatios)
       cells.push_back({share(by_job(name, row.executions))});
     const bool memory = row.resource == Resource::memory;
+    cells.push_back({wastage(row.executions, memory)});
     const std::string oom = memory ? count("would_oom", row.executions) : "-";
     cells.push_back({oom, memory && oom != "0" ? Tone::bad : Tone::plain});
     for (const char* name : {"writes_up", "writes_down"})
@@ -184,10 +194,11 @@ std::string second_table(const ReplayReport& report, const std::vector<Row>& row
 constexpr const char* kLegend =
     "ALLOCATED: of the original limit. GAP: 0 % is what oracle-max wants, 100 % the original.\n"
     "SLACK: unused, of the limit. OVER: samples above the limit. CLEAN: windows without one.\n"
-    "OVERRUN: demand above the limit, of all demand. OOM: windows in which memory would have run\n"
-    "out. UP, DOWN: limits written.";
+    "OVERRUN: demand above the limit, of all demand. WASTAGE: unused limit, and for each OOM all\n"
+    "memory allocated until then. OOM: windows in which memory would have run out.\n"
+    "UP, DOWN: limits written.";
 constexpr const char* kLoopLegend =
-    " RAISED: by the guard, in between. WAITED: CPU time\nthat had to wait.";
+    " RAISED: by the guard, in between. WAITED: CPU time that had to wait.";
 
 // ---- the lines below ----
 

@@ -26,6 +26,8 @@ double rounded(Resource resource, double wanted) {
   return std::ceil(wanted / page) * page;
 }
 
+constexpr double kGigabyte = 1e9;
+
 // CPU time limited to 64 bits, for rows with impossible values.
 constexpr double kMostUsec = 9e18;
 
@@ -129,6 +131,8 @@ void ResourceScore::score(std::size_t index, double now, const LoopInterval& int
   sums_.throttled_seconds += interval.throttled_seconds;
   sums_.longest_delay_seconds =
       std::max(sums_.longest_delay_seconds, interval.longest_delay_seconds);
+  if (interval.passed && !window_.passed && resource_ == Resource::memory)
+    failed_ += sums_.allocated;
   window_.over |= over;
   window_.passed |= interval.passed;
 }
@@ -167,6 +171,8 @@ ReplaySums ResourceScore::sums() const {
   ReplaySums sums = sums_;
   close(window_, sums);
   if (resource_ == Resource::cpu) sums.would_oom = 0;
+  const double unit_hour = 3600 * (resource_ == Resource::cpu ? 1 : kGigabyte);
+  sums.wastage = (sums.allocated - sums.demanded + sums.overrun + failed_) / unit_hour;
   return sums;
 }
 

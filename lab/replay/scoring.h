@@ -81,6 +81,7 @@ class ResourceScore {
   ResourceLoop loop_;
   ResourceLoop working_set_loop_;  // the same limits, with a guard on the working set
   ReplaySums sums_;
+  double failed_ = 0;  // byte-seconds allocated to failed attempts
   Window window_;
 };
 

@@ -66,7 +66,11 @@ TEST_CASE("sums add up: long executions weigh more by resource-hour, not by job"
   CHECK(total_of(executions).windows_clean == 6);
 }
 
-TEST_CASE("counts are sums") {
+TEST_CASE("counts and amounts are sums") {
+  ReplaySums sums = ten_seconds();
+  sums.wastage = 0.25;
+  CHECK(by_job("wastage", {sums, sums}) == 0.5);
+  CHECK(total_of(std::vector<ReplaySums>{sums, sums}).wastage == 0.5);
   CHECK(by_job("writes_up", {ten_seconds(), ten_seconds()}) == 4.0);
   CHECK(by_job("windows", {ten_seconds(), ten_seconds()}) == 8.0);
 }

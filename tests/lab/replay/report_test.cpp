@@ -26,8 +26,9 @@ TEST_CASE("JSON has the contract's keys for each policy and resource") {
   for (const json& policy : body["policies"])
     for (const char* key :
          {"name", "resource", "alloc_vs_static", "slack", "samples_over", "windows_clean",
-          "overrun_area", "would_oom", "writes_up", "writes_down", "gap_to_oracle", "margin",
-          "by_resource_hour", "bootstrap", "censored", "would_oom_working_set", "by_execution"})
+          "overrun_area", "wastage", "would_oom", "writes_up", "writes_down", "gap_to_oracle",
+          "margin", "by_resource_hour", "bootstrap", "censored", "would_oom_working_set",
+          "by_execution"})
       CHECK_MESSAGE(policy.contains(key), key);
   CHECK(body["policies"][0]["name"] == "phase");
   CHECK(body["policies"][0]["resource"] == "cpu");
@@ -158,8 +159,8 @@ TEST_CASE("the first sentence is about ours as the daemon plays it") {
 
 TEST_CASE("both tables have a row per policy and resource, and the censored share follows") {
   const std::string text = replay_text(report(), {});
-  CHECK_MESSAGE(has(text, "\nmemory    phase        65 %   56 %   50 %    0 %  100 %      0 %    2"
-                          "   4     2\n"),
+  CHECK_MESSAGE(has(text, "\nmemory    phase        65 %   56 %   50 %    0 %  100 %      0 %"
+                          "    0.5 GB-h    2   4     2\n"),
                 text);
   CHECK(has(text, "weighted by resource-hour"));
   CHECK(has(text, "0 % of the CPU samples and 2.5 % of the memory samples reached their limit"));

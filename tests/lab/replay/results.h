@@ -13,8 +13,9 @@ inline ReplaySums sums(double allocated, std::int64_t over, double original = 10
                        double oracle = 2) {
   return {.seconds = 100, .allocated = 100 * allocated, .original = 100 * original,
           .oracle = 100 * oracle, .demanded = 150, .slack_seconds = 50,
-          .overrun = static_cast<double>(over), .samples = 100, .samples_over = over,
-          .windows = 4, .windows_clean = over > 0 ? 3 : 4, .writes_up = 2, .writes_down = 1};
+          .overrun = static_cast<double>(over), .wastage = 0.25, .samples = 100,
+          .samples_over = over, .windows = 4, .windows_clean = over > 0 ? 3 : 4,
+          .writes_up = 2, .writes_down = 1};
 }
 
 inline ContenderResult result(const std::string& policy, double margin,

@@ -109,6 +109,32 @@ TEST_CASE("the working set may exceed a limit that the need does not") {
   CHECK(memory.sums().would_oom_working_set == 1);
 }
 
+TEST_CASE("wastage is the unused limit, in core-hours or GB-hours") {
+  const auto points = points_with({0.5, 0.5, 0.5});
+  for (const Resource resource : {Resource::cpu, Resource::memory}) {
+    ResourceScore score({}, resource, resource == Resource::cpu ? 2 : 2.5e9, points);
+    for (std::size_t i = 0; i < points.size(); ++i) score.advance(i);
+    CHECK(score.sums().wastage == Approx(3 * 1.5 / 3600));
+  }
+}
+
+TEST_CASE("each window that runs out of memory wastes all memory allocated until then") {
+  auto points = points_with({0.5, 0.5, 0.5});
+  points[2].memory_bytes = points[3].memory_bytes = 2e9;
+  ResourceScore memory({}, Resource::memory, 3e9, points);
+  memory.advance(0);
+  memory.set(1.5e9);
+  const double limit = memory.limit();  // rounded up to a page
+  memory.advance(1);
+  CHECK(memory.sums().wastage == Approx((limit - 1e9) / 1e9 / 3600));
+  memory.advance(2);
+  // Need passes the limit halfway: 0.5 GB for 1 s, 0.125 GB-s, and two seconds of 1.5 GB.
+  CHECK(memory.sums().wastage == Approx(3.625 / 3600).epsilon(1e-5));
+  memory.advance(3);  // the same window: one failed attempt
+  CHECK(memory.sums().wastage == Approx(3.625 / 3600).epsilon(1e-5));
+  CHECK(memory.sums().would_oom == 1);
+}
+
 TEST_CASE("oracle-max is summed on the grid of decisions") {
   const auto points = points_with({0.5, 1.5, 0.5, 0.5});
   ResourceScore score(kSettings, Resource::cpu, 2, points);
