@@ -40,6 +40,12 @@ struct FutureDemand {
   Values memory_bytes;          // need at that moment
 };
 
+// Memory need of one finished run, in ascending time. Samples without a measured need are left out.
+struct MemoryCourse {
+  std::vector<double> seconds;  // since the start of the run
+  std::vector<double> bytes;
+};
+
 // Mean and deviation of the demand in one phase, over all containers of the training data. These
 // are the published statistics of AI4DL.
 struct PhaseStatistics {
@@ -68,6 +74,8 @@ struct PolicyEnvironment {
   // Statistics by index of the phase. Null: none.
   std::shared_ptr<const std::vector<PhaseStatistics>> phase_statistics;
   std::shared_ptr<const FutureDemand> future;  // null outside of replay: no oracle
+  // Of earlier runs of the same service, oldest first. Absent outside of replay.
+  std::optional<std::vector<std::shared_ptr<const MemoryCourse>>> earlier_courses;
 };
 
 }  // namespace cgphase

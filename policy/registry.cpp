@@ -7,6 +7,7 @@
 #include "policy/baselines/autopilot_policy.h"
 #include "policy/baselines/hold_policy.h"
 #include "policy/baselines/oracle_policy.h"
+#include "policy/baselines/segment_policy.h"
 #include "policy/baselines/sliding_policy.h"
 #include "policy/baselines/static_policy.h"
 #include "policy/baselines/theta_scan_policy.h"
@@ -40,6 +41,8 @@ constexpr std::array kPolicies = {
     PolicyEntry{"ai4dl-phase", kAi4dlParameters, make_ai4dl},
     PolicyEntry{"ai4dl-phase-compat", kAi4dlParameters, make_ai4dl},
     PolicyEntry{"theta-scan", kThetaScanParameters, make_of_values<ThetaScanPolicy>},
+    PolicyEntry{"k-segments", kSegmentParameters, make_k_segments},
+    PolicyEntry{"ks-plus", kSegmentParameters, make_ks_plus},
     PolicyEntry{"sliding", kSlidingParameters, make_of_values<SlidingPolicy>},
     PolicyEntry{"hold", kHoldParameters, make_of_values<HoldPolicy>},
     PolicyEntry{"phase", {}, make_phase},

@@ -28,6 +28,20 @@ std::shared_ptr<const FutureDemand> future_of(std::span<const DemandPoint> point
   return future;
 }
 
+bool needs_courses(const PolicySpec& policy) {
+  return policy.name == "k-segments" || policy.name == "ks-plus";
+}
+
+std::shared_ptr<const MemoryCourse> course_of(std::span<const DemandPoint> points) {
+  auto course = std::make_shared<MemoryCourse>();
+  for (const DemandPoint& point : points) {
+    if (!point.memory_bytes) continue;
+    course->seconds.push_back(point.seconds - points.front().seconds);
+    course->bytes.push_back(*point.memory_bytes);
+  }
+  return course;
+}
+
 PolicyEnvironment surroundings_of(const PlayPlan& plan, std::span<const DemandPoint> points,
                                    double cadence_seconds) {
   PolicyEnvironment around;
@@ -41,6 +55,7 @@ PolicyEnvironment surroundings_of(const PlayPlan& plan, std::span<const DemandPo
   around.job_seconds = plan.job_seconds;
   around.phase_statistics = plan.statistics;
   if (plan.contender.policy.name.starts_with("oracle-")) around.future = future_of(points);
+  if (needs_courses(plan.contender.policy)) around.earlier_courses = plan.courses;
   return around;
 }
 
@@ -125,7 +140,8 @@ Result<Played> play(const Execution& execution, const PlayPlan& plan) {
                        points);
   ReplayPhases phases(plan, execution);
   DecisionGrid grid(plan.settings.step_seconds, cadence);
-  Played played{.result = {.id = execution.id, .service = execution.service}, .learned = {}};
+  Played played{.result = {.id = execution.id, .service = execution.service}, .learned = {},
+                .course = nullptr};
   for (std::size_t i = 0; i < points.size(); ++i) {
     const auto served = cpu.advance(i);
     memory.advance(i);
@@ -141,6 +157,7 @@ Result<Played> play(const Execution& execution, const PlayPlan& plan) {
   played.result.cpu = cpu.sums();
   played.result.memory = memory.sums();
   played.learned = (*policy)->learned();
+  if (needs_courses(plan.contender.policy)) played.course = course_of(points);
   return played;
 }
 

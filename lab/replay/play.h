@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "lab/replay/earlier_runs.h"
 #include "lab/replay/replay.h"
 #include "policy/learned_state.h"
 
@@ -18,6 +19,7 @@ struct PlayPlan {
   bool compat = false;                        // phases as AI4DL's release computes them
   LearnedState prior;                         // learned from earlier runs
   std::optional<double> job_seconds;          // how long earlier runs took
+  EarlierRuns::Courses courses;               // of earlier runs
   std::shared_ptr<const std::vector<PhaseStatistics>> statistics;
   bool keep_limits = false;
 };
@@ -25,6 +27,7 @@ struct PlayPlan {
 struct Played {
   ExecutionResult result;
   LearnedState learned;
+  std::shared_ptr<const MemoryCourse> course;  // null: no policy of this kind needs it
 };
 
 // Adds the limits after a sample to the checksum, and to the picture if it is wanted.

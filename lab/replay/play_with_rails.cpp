@@ -103,7 +103,8 @@ class SafeRun {
   }
 
   Played run() {
-    Played played{.result = {.id = execution_.id, .service = execution_.service}, .learned = {}};
+    Played played{.result = {.id = execution_.id, .service = execution_.service}, .learned = {},
+                  .course = nullptr};
     DecisionGrid grid(plan_.settings.step_seconds, cadence_);
     for (std::size_t i = 0; i < points_.size(); ++i) {
       step(i);

@@ -90,7 +90,8 @@ class Campaign {
     PlayPlan plan{.settings = settings_, .contender = contender_,
                   .engine = compat_ ? input_.compat_engine : input_.engine,
                   .compat = compat_, .prior = std::move(known.learned),
-                  .job_seconds = known.usual_seconds, .statistics = nullptr,
+                  .job_seconds = known.usual_seconds, .courses = std::move(known.courses),
+                  .statistics = nullptr,
                   .keep_limits = keep_limits_ && !teaches};
     if (statistics_)
       plan.statistics = statistics_->of(execution.original, execution.host);
@@ -101,7 +102,7 @@ class Campaign {
     const double length = std::chrono::duration<double>(execution.rows.back().time -
                                                         execution.rows.front().time).count();
     earlier_.ended(execution.service, teaches ? EarlierRuns::kBeforeAll : begin + length, length,
-                   std::move(played->learned));
+                   std::move(played->learned), std::move(played->course));
     played->result.cpu_by = yardstick_of(execution, Resource::cpu);
     played->result.memory_by = yardstick_of(execution, Resource::memory);
     return std::move(played->result);

@@ -68,6 +68,20 @@ TEST_CASE("training runs end before all others") {
   CHECK_FALSE(is_empty(runs.before("job", 0).learned));
 }
 
+TEST_CASE("the courses of the last hundred runs are kept, oldest first") {
+  EarlierRuns runs;
+  expect_often(runs, "job", 1000, 2);
+  CHECK(runs.before("job", 0).courses.empty());
+  for (int i = 0; i <= 100; ++i)
+    runs.ended("job", i, 1, {},
+               std::make_shared<MemoryCourse>(MemoryCourse{{0}, {static_cast<double>(i)}}));
+  runs.ended("job", 200, 1, {});  // without a course
+  const EarlierRuns::Courses courses = runs.before("job", 1000).courses;
+  REQUIRE(courses.size() == 100);
+  CHECK(courses.front()->bytes.front() == 1);
+  CHECK(courses.back()->bytes.front() == 100);
+}
+
 TEST_CASE("state that no later run may use is freed") {
   EarlierRuns runs;
   CHECK(runs.kept() == 0);

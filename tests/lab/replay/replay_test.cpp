@@ -191,6 +191,29 @@ TEST_CASE("training runs serve all and are not scored") {
         limit_sum(untaught.executions[0], kWarmUpSamples));
 }
 
+TEST_CASE("k-segments and ks-plus allocate over time what an earlier run needed") {
+  ReplayInput input = one_run();
+  input.executions.push_back(run_of("job", seconds(1000)));
+  for (Execution& execution : input.executions)
+    for (std::size_t i = 0; i < execution.rows.size(); ++i)
+      execution.rows[i].sample.memory.anon_bytes = (i < 200 ? 100 : 300) * kMiB;
+  const auto need = [&](std::size_t row) {
+    return static_cast<double>(memory_need(input.executions[0].rows[row].sample)->value);
+  };
+  const auto equal = played(input, kOpen, named("k-segments")).executions;
+  CHECK(limit_sum(equal[0], 360) == 360.0 * kGiB);  // no earlier run
+  const auto& of_equal = equal[1].limits.memory_bytes;  // a new part each 89.75 s
+  CHECK(of_equal[178] == Approx(need(0)).epsilon(1e-4));
+  CHECK(of_equal[179] == Approx(need(200)).epsilon(1e-4));
+  CHECK(equal[1].memory.samples_over == 0);
+  CHECK(equal[1].cpu.allocated == equal[1].cpu.original);
+  const auto rising = played(input, kOpen, named("ks-plus")).executions;
+  const auto& of_rising = rising[1].limits.memory_bytes;  // the step of second 200 at second 170
+  CHECK(of_rising[165] == Approx(1.1 * need(0)).epsilon(1e-4));
+  CHECK(of_rising[175] == Approx(1.1 * need(200)).epsilon(1e-4));
+  CHECK(rising[1].memory.wastage < rising[0].memory.wastage);
+}
+
 TEST_CASE("safety rules keep limits between their floor and the original") {
   ReplayInput input;
   for (int i = 0; i < 3; ++i)
