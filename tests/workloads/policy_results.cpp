@@ -1,5 +1,7 @@
 #include "tests/workloads/policy_results.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -106,15 +108,24 @@ Status play_all(const ResultSet& set, const ResultEngines& engines, SetResults& 
   return ai4dl.run();
 }
 
+// The same executions, none of which learns from another.
+ReplayInput unrelated(ReplayInput input) {
+  input.training.clear();
+  for (std::size_t i = 0; i < input.executions.size(); ++i)
+    input.executions[i].service = fmt::format("unrelated {}", i);
+  return input;
+}
+
 Status play_ablations(const ResultSet& set, const ResultEngines& engines, SetResults& results) {
-  results.ablations.reserve(engines.ablations.size());
-  for (const auto& [name, engine] : engines.ablations) {
+  const auto play = [&](const std::string& name, ReplayInput input) {
     Ablation& ablation = results.ablations.emplace_back(name, Sweep{});
-    Plays plays(input_of(set, engine), set);
+    Plays plays(std::move(input), set);
     plays.add(sweep_plan({.name = kOurs[0]}, plays.settings()), ablation.sweep);
-    if (Status played = plays.run(); !played) return played;
-  }
-  return {};
+    return plays.run();
+  };
+  for (const auto& [name, engine] : engines.ablations)
+    if (Status played = play(name, input_of(set, engine)); !played) return played;
+  return play("no earlier runs, trained CRBM (shipped)", unrelated(input_of(set, engines.ours)));
 }
 
 Execution beginning_of(const Execution& execution) {

@@ -19,7 +19,7 @@ struct ResultEngines {
   std::vector<std::pair<std::string, std::shared_ptr<const PhaseEngine>>> ablations;
 };
 
-// Results of our policy with the phases of another model.
+// Results of our policy with the phases of another model, or without earlier runs.
 struct Ablation {
   std::string name;
   Sweep sweep;
@@ -31,7 +31,8 @@ struct SetResults {
   Sweep controls;                        // hold and sliding over their parameters
   std::vector<Sweep> ours;               // phase, proactive, over their risk
   std::vector<Sweep> ai4dl;              // ai4dl-phase, ai4dl-phase-compat, over their margin
-  std::vector<Ablation> ablations;       // of the first of `ours`, over its risk
+  // Of the first of `ours`, over its risk: each model, then ours without earlier runs.
+  std::vector<Ablation> ablations;
   // The first five minutes with one known earlier run: policies by name.
   std::vector<std::pair<std::string, ContenderResult>> cold_start;
 };

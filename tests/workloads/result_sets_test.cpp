@@ -51,14 +51,19 @@ TEST_CASE("results show every policy that could run, and compare ours with the c
   const SetResults results = play_set(one, engines).value();
   const std::string text = results_text(std::span(&results, 1));
   for (const char* row : {"| static | 100.0 % |", "| oracle-max |", "| hold |", "| phase |",
-                          "| ai4dl-phase |", "| as shipped |", "## Goals"})
+                          "| ai4dl-phase |", "| as shipped |",
+                          "| no earlier runs, trained CRBM (shipped) |", "## Goals"})
     CHECK_MESSAGE(text.find(row) != std::string::npos, row);
   CHECK(text.find("| ai4dl-phase-compat |") == std::string::npos);
   CHECK(text == results_text(std::span(&results, 1)));
   // The same phases give the same limits in either place.
-  REQUIRE(results.ablations.size() == 1);
+  REQUIRE(results.ablations.size() == 2);
   const auto ours = points_of(results.ours.front(), Resource::memory);
   const auto ablated = points_of(results.ablations.front().sweep, Resource::memory);
   REQUIRE(ours.size() == ablated.size());
   for (std::size_t i = 0; i < ours.size(); ++i) CHECK(ours[i].cost == ablated[i].cost);
+  // Without earlier runs the original limit stays during the warm-up.
+  const std::size_t shipped = results.ours.front().shipped.value();
+  CHECK(points_of(results.ablations.back().sweep, Resource::memory)[shipped].cost >
+        ours[shipped].cost);
 }

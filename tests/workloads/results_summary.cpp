@@ -252,11 +252,12 @@ std::string summary_text(std::span<const SetResults> sets) {
   std::string text;
   for (const std::string_view policy : {"phase", "proactive"})
     text += goals_of(sets, policy) + cold_starts(sets, policy) + "\n";
-  text += "The value of phases for `phase`, each at the best of its risks with no more samples "
-          "over than as shipped:\n\n";
+  text += "The value of phases and earlier runs for `phase`, each at the best of its risks with no "
+          "more samples over than as shipped:\n\n";
   text += against_ablation(sets, "one phase", "one phase for everything");
   text += against_ablation(sets, "k-means", "k-means of the features, without a CRBM");
   text += against_ablation(sets, "CRBM without", "a CRBM that was not trained");
+  text += against_ablation(sets, "no earlier runs", "no earlier runs");
   return text + "\n" + limits_text(missed_goals(sets, "phase"));
 }
 

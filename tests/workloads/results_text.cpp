@@ -109,7 +109,8 @@ void matched(const SetResults& results, Resource resource, Out out) {
 
 void ablations(const SetResults& results, Out out) {
   fmt::format_to(out,
-                 "\n`phase` on other phases, as shipped (in brackets: at 1 %):\n\n| phases from "
+                 "\n`phase` on other phases and without earlier runs, as shipped (in brackets: at "
+                 "1 %):\n\n| phases from "
                  "| CPU above oracle | CPU over | memory above oracle | memory over |\n"
                  "|---|---|---|---|---|\n");
   for (const Ablation& ablation : results.ablations) {
