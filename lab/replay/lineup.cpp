@@ -59,10 +59,13 @@ Result<Lineup> line_up(const LineupOptions& options, const ReplaySettings& setti
   Lineup lineup;
   if (const Status added = add_policies(options, lineup); !added)
     return std::unexpected(added.error());
-  const bool rails = !options.bare && std::ranges::any_of(lineup.policies, is_ours);
-  if (rails && settings.step_seconds > 0)
+  const bool stepped = settings.step_seconds > 0;
+  const bool rails = !options.bare && (options.rails || !stepped) &&
+                     std::ranges::any_of(lineup.policies, is_ours);
+  if (rails && stepped)
     return failure(ErrorKind::invalid,
-                   "--step: the safety rules decide at each row, as the daemon does; give --bare");
+                   "--step: the safety rules decide at each row, as the daemon does; leave out "
+                   "--rails");
   ReplaySettings with_rails = settings;
   with_rails.safety = true;
   if (!options.threshold_given) with_rails.loop.guard_threshold = SafetyConfig{}.at_risk_ratio;

@@ -15,6 +15,7 @@ struct LineupOptions {
   std::vector<std::string> policies;  // as given, see words.h; or "all"; empty: kDefaultPolicies
   std::vector<double> margins = {0};
   bool bare = false;  // otherwise ours are also replayed with safety rules, with their own margins
+  bool rails = false;  // asked for: an error where they are impossible, which else leaves them out
   bool threshold_given = false;        // else the safety rules use the daemon's guard threshold
 };
 

@@ -16,6 +16,7 @@
 #include "model/phase_tracker.h"
 #include "policy/decision.h"
 #include "policy/policy_spec.h"
+#include "policy/terms.h"
 #include "traces/trace.h"
 
 namespace cgphase {
@@ -28,6 +29,7 @@ struct ReplaySettings {
   double step_seconds = 0;  // between two decisions; 0: at each sample
   double risk = kShippedRisk;
   bool safety = false;       // the daemon's whole pipeline with its safety rules and steps
+  CpuLever cpu_lever = CpuLever::weight;  // of these rules
 };
 
 // One policy to replay. `margin` is added to its recommendation (0.1: 10 % more).

@@ -180,8 +180,21 @@ void add_policy_options(CLI::App& verb, const Options& options) {
           },
           "Share of samples that may be over the limit [0.1%]")
       ->type_name("SHARE");
+  verb.add_option_function<std::string>(
+          "--enforce-cpu",
+          [options](const std::string& text) {
+            const auto lever = parse_cpu_lever(text);
+            if (!lever) throw CLI::ValidationError("--enforce-cpu: weight, quota or both");
+            options->settings.cpu_lever = *lever;
+          },
+          "What the safety rules change of CPU, as the key enforce.cpu [weight: no quota]")
+      ->type_name("LEVER");
+  CLI::Option* const rails =
+      verb.add_flag("--rails", options->lineup.rails,
+                    "Replay ours with the daemon's safety rules, too: the default if possible");
   verb.add_flag("--bare", options->lineup.bare,
-                "Replay policies alone, without the daemon's safety rules");
+                "Replay policies alone, without the daemon's safety rules")
+      ->excludes(rails);
 }
 
 void add_time_options(CLI::App& verb, const Options& options) {

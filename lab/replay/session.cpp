@@ -104,11 +104,14 @@ Status ReplaySession::read() {
   const auto& engine = recorded_.input.engine;
   const bool rails = std::ranges::any_of(
       lineup_.entrants, [](const Entrant& entrant) { return entrant.settings.safety; });
-  if (rails && engine && !schema_columns(engine->model().schema).empty())
+  if (!rails || !engine || schema_columns(engine->model().schema).empty()) return {};
+  if (request_.lineup.rails)
     return failure(ErrorKind::invalid,
                    paths.model + ": the daemon cannot use this model, it needs columns of "
-                                 "traces; give --bare");
-  return {};
+                                 "traces; leave out --rails");
+  request_.lineup.bare = true;
+  compared_.clear();
+  return take_words();
 }
 
 void ReplaySession::enter() {

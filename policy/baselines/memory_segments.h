@@ -1,7 +1,7 @@
 // Memory need of a run over time as a few segments, and predictions of it from earlier runs:
 // k-Segments (Bader et al., "Predicting Dynamic Memory Requirements for Scientific Workflow Tasks",
 // arXiv 2311.08185) and KS+ (Bader et al., "KS+: Predicting Workflow Task Memory Usage Over Time",
-// arXiv 2408.12290). Pure. Re-implemented from the papers.
+// arXiv 2408.12290). Pure. KS+ was compared with a public implementation, k-Segments with none.
 //
 // The papers predict each start and peak by linear regression on the input size. The input size of
 // a container is not known. Without it, the regression is the mean over the runs. So the mean is

@@ -71,7 +71,9 @@ TEST_CASE("a step with rails, and unknown policies, are refused with the option"
     const auto lineup = cgphase::line_up(options, {.step_seconds = 15});
     return lineup ? "" : lineup.error().text;
   };
-  CHECK(refusal({.policies = {"phase"}}).starts_with("--step: the safety rules decide at each"));
+  CHECK(refusal({.policies = {"phase"}, .rails = true})
+            .starts_with("--step: the safety rules decide at each"));
+  CHECK(refusal({.policies = {"phase"}}) == "");
   CHECK(refusal({.policies = {"phase"}, .bare = true}) == "");
   CHECK(refusal({.policies = {"hold"}}) == "");
   CHECK(refusal({.policies = {"hodl"}}).starts_with("--policy: "));

@@ -221,6 +221,10 @@ TEST_CASE("safety rules keep limits between their floor and the original") {
   input.engine = default_engine();
   ReplaySettings settings = kClosed;
   settings.safety = true;
+  const ContenderResult weighed = played(input, settings, named("phase"));
+  for (const ExecutionResult& execution : weighed.executions)
+    CHECK(execution.cpu.writes_down == 0);  // weights only, as the daemon
+  settings.cpu_lever = CpuLever::both;
   const auto railed = played(input, settings, named("phase")).executions;
   const auto bare = played(input, kClosed, named("phase")).executions;
   for (std::size_t i = 0; i < railed.size(); ++i) {

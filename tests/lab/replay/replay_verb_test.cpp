@@ -182,9 +182,12 @@ TEST_CASE_FIXTURE(Replays, "models that do not fit their option exit with 6") {
   columns.schema.entries[1].name = "mem.limit";
   const std::string path = command.directory() / "columns.json";
   REQUIRE(save_model(columns, path));
-  const Ran ran = command.run({"replay", kGolden + "replay.csv", "--model", path});
+  const Ran ran = command.run({"replay", kGolden + "replay.csv", "--model", path, "--rails"});
   CHECK(ran.exit == 6);
-  CHECK(has(ran.err, "the daemon cannot use this model, it needs columns of traces; give --bare"));
+  CHECK(has(ran.err, "the daemon cannot use this model, it needs columns of traces; leave out "));
+  const Ran bare = command.run({"replay", kGolden + "replay.csv", "--model", path});
+  CHECK(bare.exit == 0);
+  CHECK_FALSE(has(bare.out, "+rails"));
 }
 
 TEST_CASE_FIXTURE(Replays, "earlier runs are learned from: the first limit is not the user's") {
@@ -405,8 +408,9 @@ TEST_CASE_FIXTURE(Replays, "rails use the daemon's threshold or a given one, and
   };
   CHECK(threshold({}) == 0.9);
   CHECK(threshold({"--guard-threshold", "80%"}) == 0.8);
-  CHECK(has(refused(2, kGolden + "replay.csv", {"--policy", "phase", "--step", "15s"}),
+  CHECK(has(refused(2, kGolden + "replay.csv", {"--policy", "phase", "--step", "15s", "--rails"}),
             "--step: the safety rules decide at each row"));
+  CHECK(replay_json({"--policy", "phase", "--step", "15s"})["policies"].size() == 2);
 }
 
 TEST_CASE_FIXTURE(Replays, "hostile names of executions become harmless file names") {
