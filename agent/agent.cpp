@@ -76,6 +76,7 @@ bool left_lowered(const ContainerView& view) {
   return view.mode != Mode::enforce &&
          !(is_original(view.in_force, view.original, Resource::cpu) &&
            is_original(view.in_force, view.original, Resource::memory) &&
+           view.in_force.memory_max == view.original.memory_max &&
            is_original(view.in_force, view.original, Resource::cpu_weight));
 }
 

@@ -5,7 +5,6 @@
 #include <functional>
 #include <limits>
 #include <optional>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -23,8 +22,17 @@ constexpr double kHeadroomRatio = 1.15;
 struct Amounts {
   double own = kNoLimit;      // its original limit
   double agreed = kNoLimit;   // what its owner agrees to, at least `own`
+  double in_force = kNoLimit;
+  double around = kNoLimit;   // what the ancestor cgroups allow
   double need = 0;
   std::optional<double> least;
+};
+
+struct Taker {
+  ContainerView* view = nullptr;
+  std::size_t claim = 0;
+  double least = 0;     // the grant is never less
+  double in_force = 0;  // its limit now
 };
 
 double hard_limit(const Limits& limits) {
@@ -42,12 +50,16 @@ Amounts amounts_of(Resource resource, const ContainerView& view) {
     if (terms.cpu_min) found.least = terms.cpu_min->value;
     if (view.recommendation.cpu) recommended = view.recommendation.cpu->value;
     use = view.cpu_cores;
+    if (const auto now = view.in_force.cpu_cores()) found.in_force = now->value;
+    found.around = view.ancestor_limits.cpu_cores;
   } else {
     found.own = hard_limit(view.original);
     if (terms.memory_max) most = static_cast<double>(terms.memory_max->value);
     if (terms.memory_min) found.least = static_cast<double>(terms.memory_min->value);
     if (view.recommendation.memory)
       recommended = static_cast<double>(view.recommendation.memory->value);
+    found.in_force = hard_limit(view.in_force);
+    found.around = view.ancestor_limits.memory_bytes;
     if (view.memory_need) use = static_cast<double>(view.memory_need->value);
   }
   found.agreed = found.own == kNoLimit ? most.value_or(kNoLimit)
@@ -57,36 +69,52 @@ Amounts amounts_of(Resource resource, const ContainerView& view) {
   return found;
 }
 
-bool guarded(const BudgetConfig& config, const Amounts& amounts, Resource resource) {
-  return resource == Resource::memory && amounts.own == kNoLimit &&
-         config.unlimited == UnlimitedRule::guard;
+// After a reload systemd writes a unit's own memory.max again, and the kernel kills what is above
+// it. So no memory is granted to units.
+bool is_unit(const CgroupPath& path) {
+  return path.ends_with(".scope") || path.ends_with(".service");
+}
+
+bool may_take(Resource resource, const ContainerView& view) {
+  if (view.mode == Mode::observe || !view.info.hands_off.empty()) return false;
+  return resource == Resource::cpu ? !view.pin.cpu : !view.pin.memory;
+}
+
+// A grant that is no longer needed but still in force belongs to nobody else.
+double unused(const Taker& taker, double share) {
+  return taker.in_force < kNoLimit ? std::max(0.0, taker.in_force - share) : 0;
 }
 
 void grant(Resource resource, const BudgetConfig& config, double budget,
            std::span<const Claimant> claimants) {
   std::vector<ShareClaim> claims;
-  std::vector<std::pair<ContainerView*, double>> takers;  // with the least that each may have
-  std::vector<std::size_t> claim_of;
+  std::vector<Taker> takers;
   for (const Claimant& one : claimants) {
     const Amounts amounts = amounts_of(resource, *one.view);
     if (one.view->inside) continue;
-    if (amounts.own == kNoLimit && config.unlimited == UnlimitedRule::ignore) continue;
-    const bool guard = guarded(config, amounts, resource);
-    const bool raised = amounts.own < amounts.agreed && amounts.own != kNoLimit;
-    const bool wants = resource == Resource::cpu ? one.wants_cpu : one.wants_memory;
-    if (guard || raised) {
-      takers.emplace_back(one.view, guard ? 0 : amounts.own);
-      claim_of.push_back(claims.size());
-    }
+    const bool memory = resource == Resource::memory;
+    const bool open = memory && amounts.own == kNoLimit;
+    if (open && config.unlimited == UnlimitedRule::ignore) continue;
+    const bool may = may_take(resource, *one.view);
+    const bool guard = may && open && config.unlimited == UnlimitedRule::guard;
+    const bool raised = may && amounts.own < amounts.agreed && amounts.own != kNoLimit &&
+                        !(memory && is_unit(one.view->info.path));
+    if (guard || raised)
+      takers.push_back({one.view, claims.size(), guard ? 0 : amounts.own, amounts.in_force});
+    const double most = guard || amounts.own < kNoLimit ? amounts.agreed : kNoLimit;
     claims.push_back({one.view->terms.service_class, amounts.least.value_or(0), amounts.need,
-                      std::min(amounts.agreed, budget), guard || (raised && wants)});
+                      std::min({most, budget, amounts.around}),
+                      guard || (raised && (memory ? one.wants_memory : one.wants_cpu))});
   }
   if (takers.empty()) return;
-  const std::vector<double> shares = share_budget(budget, claims);
-  for (std::size_t i = 0; i < takers.size(); ++i) {
-    Grant& granted = takers[i].first->grant;
+  std::vector<double> shares = share_budget(budget, claims);
+  double kept = 0;
+  for (const Taker& taker : takers) kept += unused(taker, shares[taker.claim]);
+  if (kept > 0) shares = share_budget(std::max(budget - kept, 0.0), claims);
+  for (const Taker& taker : takers) {
+    Grant& granted = taker.view->grant;
     (resource == Resource::cpu ? granted.cpu_cores : granted.memory_bytes) =
-        std::max(takers[i].second, shares[claim_of[i]]);
+        std::max(taker.least, shares[taker.claim]);
   }
 }
 

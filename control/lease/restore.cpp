@@ -17,10 +17,10 @@
 namespace cgphase {
 namespace {
 
-enum class Fate { restored, already_original, foreign, kept, gone, file_gone, failed };
+enum class Fate { restored, already_original, foreign, gone, file_gone, failed };
 
-// A memory.max above the original is put back only while this share of it stays free, after cache
-// was reclaimed: the kernel would kill what does not fit.
+// A memory.max above the original is put back only while this share of it stays free: the kernel
+// would kill what does not fit.
 constexpr double kFreeShare = 0.1;
 constexpr std::chrono::seconds kReclaimDeadline{1};
 
@@ -62,7 +62,7 @@ std::optional<KnobText> cut_original(const LeaseTable& leases, const Lease& leas
 }
 
 // Whether the original memory.max can be put back without a kill.
-bool fits_original(const Lease& lease, const KnobText& found, int directory_fd) {
+bool fits_original(const Lease& lease, const KnobText& found, int directory_fd, bool reclaim) {
   Limits now, before;
   if (!lease.values.is_ours(lease.knob, found) || !parse_knob(lease.knob, found.view(), now) ||
       !parse_knob(lease.knob, lease.values.original.view(), before) ||
@@ -74,17 +74,18 @@ bool fits_original(const Lease& lease, const KnobText& found, int directory_fd) 
                    static_cast<double>(limit.value) * (1 - kFreeShare))
     return false;
   const auto end = std::chrono::steady_clock::now() + kReclaimDeadline;
-  (void)reclaim_below(directory_fd, limit,
-                      [end] { return std::chrono::steady_clock::now() > end; });
+  const auto expired = [end] { return std::chrono::steady_clock::now() > end; };
+  if (reclaim) (void)reclaim_below(directory_fd, limit, expired);
   const auto current = read_byte_count(directory_fd, "memory.current");
   return current && current->value + kRoomBytes / 2 <= limit.value;
 }
 
-Fate restore_one(const LeaseTable& leases, Pending& pending, int directory_fd) {
+Fate restore_one(const LeaseTable& leases, Pending& pending, int directory_fd, bool reclaim) {
   const Lease& lease = pending.recorded.lease;
   auto found = read_knob(directory_fd, lease.knob);
   if (found && lease.knob == Knob::memory_max) {
-    if (!fits_original(lease, *found, directory_fd)) return Fate::kept;
+    if (!fits_original(lease, *found, directory_fd, reclaim))
+      return fate_of(pending, Error{ErrorKind::io, "what is in use would not fit and be killed"});
     found = read_knob(directory_fd, lease.knob);  // somebody may have written it meanwhile
   }
   // The file disappears with its controller, and the limit with it. When it comes back, it has the
@@ -109,13 +110,13 @@ Fate restore_one(const LeaseTable& leases, Pending& pending, int directory_fd) {
 }
 
 Fate restore_and_release(LeaseTable& leases, Pending& pending,
-                         const DirectoryOpener& open_directory, bool release) {
+                         const DirectoryOpener& open_directory, RestoreOptions options) {
   const auto& [record, lease] = pending.recorded;
   const auto directory = open_directory(lease);
   const Fate fate =
-      directory ? restore_one(leases, pending, directory->get())
+      directory ? restore_one(leases, pending, directory->get(), options.reclaim)
                 : fate_of(pending, directory.error());
-  if (!release || fate == Fate::failed || fate == Fate::kept) return fate;
+  if (!options.release || fate == Fate::failed) return fate;
   if (fate == Fate::gone || fate == Fate::file_gone) {
     leases.release(record, lease.id, lease.knob);
     return fate;
@@ -187,7 +188,7 @@ std::vector<RecordedLease> recorded_leases(const LeaseTable& leases, std::option
 }
 
 RestoreReport restore_recorded(LeaseTable& leases, std::vector<RecordedLease> recorded,
-                           const DirectoryOpener& open_directory, bool release) {
+                           const DirectoryOpener& open_directory, RestoreOptions options) {
   RestoreReport report;
   std::vector<Pending> pending;
   for (RecordedLease& one : recorded) pending.push_back({std::move(one), {}});
@@ -198,16 +199,17 @@ RestoreReport restore_recorded(LeaseTable& leases, std::vector<RecordedLease> re
     progress = false;
     std::vector<Pending> refused;
     for (Pending& one : pending) {
-      const Fate fate = restore_and_release(leases, one, open_directory, release);
+      const Fate fate = restore_and_release(leases, one, open_directory, options);
       if (fate == Fate::failed) {
         refused.push_back(std::move(one));
         continue;
       }
       progress = true;
       if (fate == Fate::restored) ++report.restored;
-      if (fate == Fate::foreign) ++report.foreign;
-      if (fate == Fate::foreign || fate == Fate::kept)
+      if (fate == Fate::foreign) {
+        ++report.foreign;
         report.left.push_back(one.recorded.lease.knob);
+      }
       if (fate == Fate::gone) gone.insert(one.recorded.lease.id);
     }
     pending = std::move(refused);
@@ -223,9 +225,11 @@ RestoreReport restore_recorded(LeaseTable& leases, std::vector<RecordedLease> re
 RestoreReport restore_leases(LeaseTable& leases, const std::string& cgroup_root) {
   const std::string root = leases.cgroup_root().value_or(cgroup_root);
   const auto by_path = [&](const Lease& lease) { return open_leased_directory(root, lease); };
-  if (leases.owned()) return restore_recorded(leases, recorded_leases(leases), by_path, true);
+  if (leases.owned()) return restore_recorded(leases, recorded_leases(leases), by_path,
+                            {.release = true, .reclaim = true});
   leases.revoke();
-  RestoreReport report = restore_recorded(leases, recorded_leases(leases), by_path, false);
+  RestoreReport report = restore_recorded(leases, recorded_leases(leases), by_path,
+                                          {.release = false, .reclaim = true});
   if (report.restored > 0) leases.revoke();
   return report;
 }

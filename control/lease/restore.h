@@ -30,15 +30,19 @@ struct RecordedLease {
 std::vector<RecordedLease> recorded_leases(const LeaseTable& leases,
                                    std::optional<CgroupId> id = std::nullopt);
 
+struct RestoreOptions {
+  bool release = false;  // the finished leases; only for the owner of the table
+  bool reclaim = false;  // cache above an original memory.max, up to a second per container
+};
+
 // Restores these leases by compare-and-set. A file with one of our values gets its original. A file
 // with the original stays, and so does any other value, which somebody else set (foreign). A write
 // that the kernel refuses is retried after the others, until no more succeed. If somebody set a
 // quota below the original burst, the burst becomes as large as that quota and counts as restored.
-// A memory.max that the budget raised stays, with its lease, while what is in use would not fit.
-// With `release` (only for the owner of the table) the finished leases are released. Blocks as long
-// as the kernel does.
+// A memory.max that the budget raised stays, with its lease and as a failure, while what is in use
+// would not fit. Blocks as long as the kernel does.
 RestoreReport restore_recorded(LeaseTable& leases, std::vector<RecordedLease> recorded,
-                           const DirectoryOpener& open_directory, bool release);
+                           const DirectoryOpener& open_directory, RestoreOptions options);
 
 // Releases a lease whose file contains its original. The fast path may be raising the same file
 // right now. It stores its lease, writes, and then checks whether the lease still exists. This

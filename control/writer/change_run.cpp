@@ -135,8 +135,20 @@ Status ChangeRun::write_steps() {
     if (Status still = still_wanted(); !still) return still;
     begun_.push_back(step);
     if (Status written = write_step(step); !written) return written;
+    if (Status leased = check_lease(step); !leased) return leased;
   }
   return {};
+}
+
+// A grant starts from the original. Another thread that settled the leases between the lease and
+// the write took it for restored.
+Status ChangeRun::check_lease(const ChangeStep& step) const {
+  const LeasesByKnob leased = leases_of(tools_.leases, cgroup_.id);
+  const LeaseValues* lease = leased.of(step.knob);
+  const bool named = lease != nullptr && (lease->is_ours(step.knob, step.to) ||
+                                          same_value(step.knob, lease->original, step.to));
+  if (named || !change_.grant) return {};
+  return failure(ErrorKind::io, std::string(file_name(step.knob)) + ": its lease ended meanwhile");
 }
 
 // A reclaim of seconds may lie between the plan and the write. A value that somebody else wrote

@@ -58,6 +58,7 @@ class ChangeRun {
   Status make_room(const ChangeStep& step) const;
   enum class Start { as_planned, higher_already };
   Result<Start> recheck(const ChangeStep& step) const;
+  Status check_lease(const ChangeStep& step) const;
   Status check_after() const;
   void roll_back();
 

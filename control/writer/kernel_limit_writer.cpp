@@ -308,7 +308,7 @@ RestoreReport KernelLimitWriter::restore_leased(std::optional<CgroupId> id) {
         if (copy < 0) return errno_failure("dup", errno);
         return Fd(copy);
       },
-      quiet);
+      {.release = quiet});
   if (!quiet) report.failures.push_back("a lowering still blocks in the kernel; retry later");
   return report;
 }

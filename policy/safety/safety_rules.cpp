@@ -252,8 +252,8 @@ void SafetyRules::Impl::latch_restores(const Step& step) {
 std::optional<Decision> SafetyRules::Impl::decide(Resource resource, const Step& step) {
   // A restore now would overwrite a value of the owner's with an outdated original.
   if (drift_.unexplained(step.input, resource)) return std::nullopt;
-  if (auto granted = decide_grant(resource, step)) return granted;
   if (const auto found = find_raise(resource, step)) return raise(resource, *found, step);
+  if (auto granted = decide_grant(resource, step)) return granted;
   return lower(resource, step);
 }
 

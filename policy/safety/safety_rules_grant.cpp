@@ -1,6 +1,6 @@
 // Limits above the original, and memory.max of a container without one: what the host's budget
-// grants (policy/budget/host_share.h). They leave the owner's original or more, so they need no
-// known phase and no trial. What comes back to the original never goes below need.
+// grants (policy/budget/host_share.h). They need no known phase and no trial: the first leaves more
+// than the owner's original, the second is there to end a leak. Neither goes below need.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,6 +12,9 @@ namespace cgphase {
 namespace {
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+
+constexpr double kCacheStep = 0.5;  // share of the cold cache that one step down may drop
+constexpr int kSlowRetry = 6;        // times kRetryPause, after a failed step down
 
 double amount_of(Resource resource, const Limits& limits) {
   if (resource == Resource::cpu) return limits.cpu_cores().value_or(Cores{kNoLimit}).value;
@@ -26,13 +29,16 @@ bool SafetyRules::Impl::raised_above(Resource resource, const Step& step) const 
 }
 
 // The least that memory.max may be now. Unknown need gives nothing back.
-double SafetyRules::Impl::granted_floor(Resource resource, double found, const Step& step) const {
+double SafetyRules::Impl::granted_floor(Resource resource, double found, bool gently,
+                                        const Step& step) const {
   if (resource == Resource::cpu) return 0;
   const auto need = senses_->need_bytes();
   if (!need || watch_.stale()) return found;
   const double host = static_cast<double>(step.input.host.memory.value);
   const double limit = found < kNoLimit ? found : host;
-  return memory_floor(config_, step.limits(), memory_state(limit, step));
+  const MemoryState state = memory_state(limit, step);
+  const double kept = state.current_bytes - kCacheStep * state.cold_cache_bytes;
+  return std::max(memory_floor(config_, step.limits(), state), gently ? kept : 0);
 }
 
 std::optional<Decision> SafetyRules::Impl::decide_grant(Resource resource, const Step& step) {
@@ -50,8 +56,7 @@ std::optional<Decision> SafetyRules::Impl::decide_grant(Resource resource, const
   if (!kept) kept = std::make_unique<GrantState>();
   GrantState& state = *kept;
   if (state.asked != 0 && now - state.asked_at >= kAnswerPatience) state.asked = 0;
-  if (!cpu && found > own && step.input.sample->programs.started) state.program_read_it = true;
-  if (watch_.emptied() || found == own) state.program_read_it = false;
+  follow_readers(state, !cpu && found != own, step);
   const bool may = granted && step.input.mode != Mode::observe && !step.input.hands_off &&
                    !step.rival && drift_.blocked_by(now) == Verdict::allowed;
   const double wanted = may ? (own < kNoLimit ? std::max(own, *granted) : *granted) : own;
@@ -61,13 +66,18 @@ std::optional<Decision> SafetyRules::Impl::decide_grant(Resource resource, const
 
   double target = wanted;
   if (wanted < found) {
-    if (may && (!state.wanted.full() || within(state.changed, kMemoryHorizon, now)))
+    // Above what the owner agrees to now, nothing waits but need.
+    const double agreed = agreed_amount(resource, own, step);
+    const bool due = !may || found > agreed * (1 + config_.smallest_raise_ratio);
+    if (!due && (!state.wanted.full() || within(state.changed, kMemoryHorizon, now)))
       return std::nullopt;
-    if (state.program_read_it) return std::nullopt;
-    const double floor = granted_floor(resource, found, step);
+    if (!due && !cpu && !senses_->quiet(resource)) return std::nullopt;
+    if (!state.readers.empty() || within(state.failed, kSlowRetry * kRetryPause, now))
+      return std::nullopt;
+    const double floor = granted_floor(resource, found, !due, step);
     if (!may && floor > own) return std::nullopt;
-    target = std::max(may ? state.wanted.high() : own, floor);
-    const bool back = target == own;
+    target = std::max(due ? std::min(wanted, agreed) : state.wanted.high(), floor);
+    const bool back = target == own || due;
     if (!(target < found * (back ? 1 : 1 - config_.smallest_change_ratio))) return std::nullopt;
   } else {
     // The guard of a container without a limit follows the needs of all others.
@@ -79,7 +89,9 @@ std::optional<Decision> SafetyRules::Impl::decide_grant(Resource resource, const
   const Limits changed = target == own ? with_own(limits, original, resource)
                                        : with_granted(limits, resource, target);
   const bool written = step.active() || target == own || !may;
-  if (!written && state.advised == target) return std::nullopt;
+  const bool told = state.advised && std::abs(*state.advised - target) <=
+                                         config_.smallest_change_ratio * target;
+  if (!written && told) return std::nullopt;
   Decision decision =
       new_decision(resource, target > found ? Direction::raise : Direction::lower, changed, step);
   decision.reason = may ? Reason::budget : Reason::restored;
@@ -96,15 +108,36 @@ std::optional<Decision> SafetyRules::Impl::decide_grant(Resource resource, const
   return decision;
 }
 
+// Programs that started while another memory.max than the original was in force may have read it.
+// They run until the container has no more processes than before.
+void SafetyRules::Impl::follow_readers(GrantState& state, bool other, const Step& step) const {
+  const Counter count = step.input.sample->pids_current;
+  if (!other || watch_.emptied()) return state.readers.clear();
+  std::erase_if(state.readers, [&](const Counter& before) { return count && count <= before; });
+  if (!step.input.sample->programs.started) return;
+  const Counter before = step.input.previous ? step.input.previous->pids_current : Counter{};
+  if (state.readers.size() < kMostReaders) state.readers.push_back(before ? before : count);
+}
+
+double SafetyRules::Impl::agreed_amount(Resource resource, double own, const Step& step) const {
+  const Terms& terms = step.input.terms;
+  if (resource == Resource::cpu)
+    return std::max(own, terms.cpu_max.value_or(Cores{own}).value);
+  const double most = terms.memory_max ? static_cast<double>(terms.memory_max->value) : own;
+  return own < kNoLimit ? std::max(own, most) : kNoLimit;
+}
+
 bool SafetyRules::Impl::grant_written(const Decision& decision, WriteEnd end,
                                       const Limits& in_force, MonotonicTime time) {
   auto& kept = grants_[static_cast<std::size_t>(decision.resource)];
   const bool asked = kept && kept->asked == decision.decision_id;
   // A requested restore from above is reported with no decision of this class before it.
   const Limits& before = decision.old_limits;
-  const bool known = decision.resource == Resource::cpu ? before.cpu_max.has_value()
-                                                        : before.memory_max.has_value();
-  const bool from_above = known && amount_of(decision.resource, before) >
+  const Limits& after = decision.new_limits;
+  const bool changed = decision.resource == Resource::cpu
+                           ? before.cpu_max && before.cpu_max != after.cpu_max
+                           : before.memory_max && before.memory_max != after.memory_max;
+  const bool from_above = changed && amount_of(decision.resource, before) >
                                        amount_of(decision.resource, drift_.original());
   if (!asked && !from_above) return false;
   if (!kept) kept = std::make_unique<GrantState>();

@@ -104,7 +104,7 @@ class SafetyRules::Impl {
     std::optional<MonotonicTime> changed;
     std::optional<double> advised;         // reported, but not written in this mode
     NeedWindow wanted{kMemoryHorizon};     // of the last minute
-    bool program_read_it = false;  // a program started while memory.max was above the original
+    std::vector<Counter> readers;  // processes before each program that may have read it started
   };
   struct Raise {
     Limits limits;
@@ -159,7 +159,11 @@ class SafetyRules::Impl {
   bool grant_written(const Decision& decision, WriteEnd end, const Limits& in_force,
                      MonotonicTime time);
   bool raised_above(Resource resource, const Step& step) const;
-  double granted_floor(Resource resource, double found, const Step& step) const;
+  static constexpr std::size_t kMostReaders = 64;
+  void follow_readers(GrantState& state, bool other, const Step& step) const;
+  double agreed_amount(Resource resource, double own, const Step& step) const;
+  // `gently`: most page cache stays, too.
+  double granted_floor(Resource resource, double found, bool gently, const Step& step) const;
   MemoryState memory_state(double limit_bytes, const Step& step) const;
   // Nothing is lowered: it is the original, or more.
   bool unlowered(Resource resource, const Step& step) const;

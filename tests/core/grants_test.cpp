@@ -18,6 +18,7 @@ struct GrantHost {
     ContainerView& view = *views.back();
     view.info.id = CgroupId{1, views.size()};
     view.info.name = name;
+    view.mode = Mode::enforce;
     view.original.cpu_max =
         CpuMax{Microseconds{static_cast<std::uint64_t>(cores * 1e5)}, Microseconds{100'000}};
     view.original.memory_max = MemoryLimit{Bytes{gib * kGiB}};
@@ -88,6 +89,55 @@ TEST_CASE("use outside of containers, and what runs inside others, is not grante
   host.outside.cpu_cores = 30;
   host.share();
   CHECK(eager.grant.cpu_cores.value() == doctest::Approx(2));
+}
+
+// rule: BUDGET-02
+TEST_CASE("nothing is granted to who may not be changed, is pinned, or would lose it to systemd") {
+  GrantHost host;
+  ContainerView& one = host.add("one", 2, 20);
+  one.terms.cpu_max = Cores{8};
+  one.terms.memory_max = Bytes{50 * kGiB};
+  const auto granted = [&] {
+    host.share();
+    return std::pair(one.grant.cpu_cores.has_value(), one.grant.memory_bytes.has_value());
+  };
+  CHECK(granted() == std::pair(true, true));
+  one.info.path = "/system.slice/docker-0a.scope";
+  CHECK(granted() == std::pair(true, false));
+  one.info.path.clear();
+  one.pin.cpu = Cores{1};
+  CHECK(granted() == std::pair(false, true));
+  one.pin = {};
+  one.mode = Mode::observe;
+  CHECK(granted() == std::pair(false, false));
+  one.mode = Mode::enforce;
+  one.info.hands_off = "the kubelet owns it";
+  CHECK(granted() == std::pair(false, false));
+}
+
+// rule: BUDGET-02
+TEST_CASE("a grant that is no longer needed but still in force is not granted to another") {
+  GrantHost host;
+  ContainerView& former = host.add("former", 2, 20);
+  former.terms.memory_max = Bytes{60 * kGiB};
+  former.in_force.memory_max = MemoryLimit{Bytes{60 * kGiB}};
+  ContainerView& eager = host.add("eager", 2, 20);
+  eager.terms.memory_max = Bytes{90 * kGiB};
+  host.share(false);
+  host.claimants[1].wants_memory = true;
+  grant_shares(host.config, HostCapacity{10, Bytes{100 * kGiB}}, {}, host.claimants);
+  CHECK(former.grant.memory_bytes.value() == doctest::Approx(20 * kGiBs));
+  CHECK(eager.grant.memory_bytes.value() == doctest::Approx(40 * kGiBs));
+}
+
+// rule: BUDGET-02
+TEST_CASE("nothing is granted above what the ancestor cgroups allow") {
+  GrantHost host;
+  ContainerView& one = host.add("one", 2, 20);
+  one.terms.memory_max = Bytes{90 * kGiB};
+  one.ancestor_limits.memory_bytes = 30 * kGiBs;
+  host.share();
+  CHECK(one.grant.memory_bytes.value() == doctest::Approx(30 * kGiBs));
 }
 
 // rule: BUDGET-05

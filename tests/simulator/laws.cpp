@@ -112,6 +112,11 @@ void Laws::will_write(const Call& call) {
   judge_race(call, *knob, will);
   if (intended(will, *knob, *text)) {
     ++tally_.restored;
+    const auto bytes = *knob == Knob::memory_max ? limits_of(*knob, *text).memory_max->bytes
+                                                 : std::nullopt;
+    if (bytes && bytes->value < kernel_.need_bytes(call.inode))
+      violate("put back below need of " + std::to_string(kernel_.need_bytes(call.inode)) + ": " +
+              quote(*text) + " in " + name(call.inode, *knob));
     return;
   }
   judge_ours(call, *knob, *text, will);

@@ -17,6 +17,8 @@ struct GrantWorld : SafetyWorld {
   explicit GrantWorld(Mode mode = Mode::enforce) {
     recommendation = {};
     input.mode = mode;
+    input.terms.cpu_max = Cores{6};
+    input.terms.memory_max = Bytes{12 * kGiB};
   }
   double hard() const {
     const auto& limit = sample.limits.memory_max;
@@ -87,21 +89,64 @@ TEST_CASE("memory.max never comes back below what is needed") {
 }
 
 // rule: BUDGET-04
-TEST_CASE("memory.max stays where a program may have read it, until the container is empty") {
+TEST_CASE("memory.max stays while a program runs that may have read it") {
+  for (const bool emptied : {false, true}) {
+    GrantWorld world;
+    world.sample.pids_current = 3;
+    world.input.grant.memory_bytes = 12.0 * kGiB;
+    world.ticks(10);
+    world.sample.programs.started = true;
+    world.sample.pids_current = 40;
+    world.tick();
+    world.sample.programs.started = false;
+    world.input.grant.memory_bytes = 8.0 * kGiB;
+    world.ticks(300);
+    CHECK(world.hard() > 11);
+    world.sample.pids_current = 3;
+    if (emptied) {
+      world.sample.pids_current = 40;
+      world.sample.populated = false;
+      world.tick();
+      world.sample.populated = true;
+    }
+    world.ticks(200);
+    CHECK(world.hard() == 8);
+  }
+}
+
+// rule: BUDGET-03
+TEST_CASE("what the owner agrees to no more comes down at once, and page cache in steps") {
   GrantWorld world;
   world.input.grant.memory_bytes = 12.0 * kGiB;
-  world.ticks(10);
-  world.sample.programs.started = true;
-  world.tick();
-  world.sample.programs.started = false;
+  world.ticks(40);
+  world.sample.memory_current = Bytes{11 * kGiB};
+  world.sample.memory.inactive_file_bytes = 4 * kGiB;
+  world.sample.memory.active_file_bytes = 6 * kGiB;
   world.input.grant.memory_bytes = 8.0 * kGiB;
-  world.ticks(300);
-  CHECK(world.hard() > 11);
-  world.sample.populated = false;
+  world.ticks(70);
+  CHECK(world.hard() == doctest::Approx(9).epsilon(0.01));
+  world.input.grant.memory_bytes = 12.0 * kGiB;
   world.tick();
-  world.sample.populated = true;
-  world.ticks(200);
-  CHECK(world.hard() == 8);
+  CHECK(world.hard() > 11);
+  world.input.terms.memory_max = Bytes{10 * kGiB};
+  world.input.grant.memory_bytes = 10.0 * kGiB;
+  world.ticks(2);
+  CHECK(world.hard() == doctest::Approx(10).epsilon(0.001));
+}
+
+// rule: S-05
+TEST_CASE("a raise of memory.high comes before a grant") {
+  GrantWorld world;
+  world.recommendation.memory = Bytes{2 * kGiB};
+  world.recommendation.memory_sample_count = 100;
+  REQUIRE(world.lowers(Resource::memory, kLong));
+  world.need(7.9);
+  world.input.grant.memory_bytes = 12.0 * kGiB;
+  const auto first = world.tick();
+  REQUIRE(first.size() == 1);
+  CHECK(first[0].reason == Reason::headroom);
+  world.ticks(2);
+  CHECK(world.hard() > 11);
 }
 
 // rule: BUDGET-03
