@@ -110,8 +110,10 @@ void SafetyRules::Impl::sense(const Step& step) {
   senses_->add(step.input, watch_.lost());
   const bool lowered_now = !unlowered(Resource::cpu, step);
   const bool ours = std::exchange(quota_was_lowered_, lowered_now) || lowered_now;
-  wait_.add(senses_->cpu_cores().value_or(0) * step.input.interval_seconds,
-            ours ? senses_->throttled_seconds() : 0, step.input.interval_seconds);
+  const double waited = ours ? senses_->throttled_seconds() : 0;
+  if (waited > 0) last_wait_ = step.input.time;
+  wait_.add(senses_->cpu_cores().value_or(0) * step.input.interval_seconds, waited,
+            step.input.interval_seconds);
 }
 
 // A trial ends once. All other raises are requested again while their cause lasts. If this one

@@ -71,7 +71,6 @@ std::optional<Decision> SafetyRules::Impl::decide_grant(Resource resource, const
     const bool due = !may || found > agreed * (1 + config_.smallest_raise_ratio);
     if (!due && (!state.wanted.full() || within(state.changed, kMemoryHorizon, now)))
       return std::nullopt;
-    if (!due && !cpu && !senses_->quiet(resource)) return std::nullopt;
     if (!state.readers.empty() || within(state.failed, kSlowRetry * kRetryPause, now))
       return std::nullopt;
     const double floor = granted_floor(resource, found, !due, step);

@@ -205,6 +205,7 @@ class SafetyRules::Impl {
   bool watched_ = false, catching_up_ = false;
   std::array<ResourceState, 2> states_;  // CPU and memory
   WaitBudget wait_;                // by lowered quotas
+  std::optional<MonotonicTime> last_wait_;
   bool quota_was_lowered_ = false;  // in the last step
   WeightState weight_;
   std::array<std::unique_ptr<GrantState>, 2> grants_;  // CPU and memory

@@ -179,7 +179,8 @@ Verdict SafetyRules::Impl::gate_container(Resource resource, const Step& step) c
     return Verdict::not_enough_samples;
   if (one.backoff.quarantined(now)) return Verdict::quarantined;
   if (one.backoff.cooling(now)) return Verdict::cool_down;
-  if (resource == Resource::cpu && wait_.spent()) return Verdict::cool_down;
+  if (resource == Resource::cpu && wait_.spent() && within(last_wait_, config_.cool_down, now))
+    return Verdict::cool_down;
   if (!senses_->quiet(resource)) return Verdict::pressure_not_quiet;
   if (resource == Resource::cpu && senses_->throttled()) return Verdict::pressure_not_quiet;
   return Verdict::allowed;

@@ -111,7 +111,7 @@ TEST_CASE("laws: limits above the original by consent, beside others") {
     const Sum sum =
         run_seeds("laws: limits above the original by consent, beside others", scenario, 30);
     MESSAGE(sum.granted << " granted, " << sum.kept << " kept because in use");
-    CHECK((sum.runs < 2 || sum.granted > 100));
+    CHECK((sum.runs < 2 || (sum.granted > 100 && sum.kept > 0)));
   }
 }
 

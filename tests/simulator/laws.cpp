@@ -154,8 +154,13 @@ void Laws::judge_ours(const Call& call, Knob knob, const KnobText& text, const W
     judge_weight(*after.cpu_weight, will, what);
     return judge_lease(call, knob, text, will);
   }
-  if (above(will, knob, after)) return judge_granted(call, knob, after, will, what);
-  if (knob == Knob::memory_max) return violate("below the original: " + what);
+  // After a lost race several originals are allowed, and a grant is above one of them.
+  const bool granted = std::ranges::any_of(will.now, [&](const KnobText& one) {
+    return compare_knob(knob, after, limits_of(knob, one)) > 0;
+  });
+  if (knob == Knob::memory_max && !granted) return violate("below the original: " + what);
+  if (knob == Knob::memory_max || above(will, knob, after))
+    return judge_granted(call, knob, after, will, what);
   judge_lease(call, knob, text, will);
   judge_lowering(call, knob, after);
 }

@@ -27,6 +27,7 @@ constexpr int kCores = 16;
 constexpr int kGpuTicks = 62, kGpuRestoreTicks = 8;
 constexpr const char* kSlicePath = "/system.slice";
 constexpr const char* kPodPath = "/kubepods.slice";
+constexpr std::string_view kPlainPath = "/docker";  // no units of systemd: Docker's cgroupfs driver
 
 // Shorter waits, so that more happens. The laws are the same.
 SafetyConfig quick_safety() {
@@ -48,9 +49,10 @@ SafetyConfig quick_safety() {
   return config;
 }
 
-std::string container_path(const char* parent, int number) {
+std::string container_path(std::string_view parent, int number) {
   std::string id(64, '0');
   id.front() = static_cast<char>('a' + number);  // also in the short name
+  if (parent == kPlainPath) return std::string(parent) + "/" + id;
   return std::string(parent) + "/docker-" + id + ".scope";
 }
 
@@ -117,19 +119,23 @@ void World::set_up_machine() {
   for (int cpu = 0; cpu < kCores; ++cpu) stat << "cpu" << cpu << " 0 0 0 0\n";
   std::ofstream(config.proc_root + "/meminfo")
       << "MemTotal: 67108864 kB\nMemAvailable: 33554432 kB\nSwapTotal: 0 kB\n";
-  CHECK_INVARIANT(kernel_.make(kSlicePath) == 0 && kernel_.make(kPodPath) == 0);
+  CHECK_INVARIANT(kernel_.make(kSlicePath) == 0 && kernel_.make(kPodPath) == 0 &&
+                  kernel_.make(std::string(kPlainPath)) == 0);
   const int count = static_cast<int>(random_.between(2, 5));
   for (int i = 0; i < count; ++i) {
     Box box;
     // One belongs to a kubelet, one is not named.
     box.hands_off = i == 3;
     box.named = i != 2 && !box.hands_off;
-    box.path = container_path(box.hands_off ? kPodPath : kSlicePath, i);
+    box.consents = scenario_.consents && i < 2;
+    box.path = container_path(box.hands_off  ? kPodPath
+                              : box.consents ? kPlainPath
+                                             : kSlicePath,
+                              i);
     if (box.named || box.hands_off) config.enforce.cgroups.push_back(box.path);
     box.weighed = scenario_.classes && i < 2;
     if (box.weighed)
       config.containers.push_back(box.path + (i == 0 ? " class=critical" : " class=batch"));
-    box.consents = scenario_.consents && i < 2;
     if (box.consents)
       config.containers.push_back(box.path + " cpu.max=" + std::to_string(kMostCores) +
                                   " memory.max=" + std::to_string(kMostBytes));
