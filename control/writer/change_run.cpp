@@ -266,7 +266,9 @@ void ChangeRun::roll_back() {
     if (to_original && lease != nullptr) back = lease->original;
     // The overtaking raise may not have raised the quota yet. In that case it writes the burst
     // afterwards. If it has raised the quota already, its burst may be the previous one.
+    // After a raise by the fast path neither may fit, and the lower burst stays.
     if (step.knob == Knob::cpu_max_burst && !fits_quota(directory, back)) {
+      if (!fits_quota(directory, step.from)) continue;
       (void)write_knob(directory, step.knob, step.from);
       if (!fits_quota(directory, back)) continue;
     }

@@ -1,8 +1,12 @@
 #include "tests/simulator/descriptors.h"
 
+#include "tests/simulator/system_calls.h"
+
 namespace cgphase::simulator {
 
+// Its allocations are not the tested code's: a death tried in one would find the mutex locked.
 int Descriptors::add(const OpenFile& file) {
+  const SimulatorScope ours;
   const std::lock_guard lock(mutex_);
   int index = static_cast<int>(files_.size());
   if (free_.empty()) {
@@ -29,6 +33,7 @@ void Descriptors::advance(int fd, std::size_t bytes) {
 }
 
 bool Descriptors::close(int fd) {
+  const SimulatorScope ours;
   const std::lock_guard lock(mutex_);
   const auto index = static_cast<std::size_t>(fd - kFirstDescriptor);
   if (index >= files_.size() || !files_[index].open) return false;
