@@ -80,9 +80,11 @@ bool may_take(Resource resource, const ContainerView& view) {
   return resource == Resource::cpu ? !view.pin.cpu : !view.pin.memory;
 }
 
-// A grant that is no longer needed but still in force belongs to nobody else.
+// A grant that is no longer needed but still in force belongs to nobody else. Its own limit does,
+// as that of any container that does not need it.
 double unused(const Taker& taker, double share) {
-  return taker.in_force < kNoLimit ? std::max(0.0, taker.in_force - share) : 0;
+  if (taker.in_force == kNoLimit) return 0;
+  return std::max(0.0, taker.in_force - std::max(share, taker.least));
 }
 
 void grant(Resource resource, const BudgetConfig& config, double budget,

@@ -33,7 +33,8 @@ bool fits_quota(int directory, const KnobText& burst) {
   return !quota || !cut_to_quota(burst, *quota);
 }
 
-// Neither throttles nor stalls: a weight, and a memory.max above the original or in its place.
+// Not by the fast path: a weight needs no raise, and the original of a memory.max could kill or end
+// the guard.
 bool watched(Knob knob) { return knob != Knob::cpu_weight && knob != Knob::memory_max; }
 
 std::string mib(Bytes bytes) { return std::to_string(bytes.value / kMiB) + " MiB"; }

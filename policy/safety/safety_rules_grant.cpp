@@ -61,8 +61,7 @@ std::optional<Decision> SafetyRules::Impl::decide_grant(Resource resource, const
                    !step.rival && drift_.blocked_by(now) == Verdict::allowed;
   const double wanted = may ? (own < kNoLimit ? std::max(own, *granted) : *granted) : own;
   state.wanted.add(now, wanted);
-  if (state.asked != 0 || drift_.predates_write(now) || within(state.failed, kRetryPause, now))
-    return std::nullopt;
+  if (state.asked != 0 || drift_.predates_write(now)) return std::nullopt;
 
   double target = wanted;
   if (wanted < found) {
@@ -71,7 +70,7 @@ std::optional<Decision> SafetyRules::Impl::decide_grant(Resource resource, const
     const bool due = !may || found > agreed * (1 + config_.smallest_raise_ratio);
     if (!due && (!state.wanted.full() || within(state.changed, kMemoryHorizon, now)))
       return std::nullopt;
-    if (!state.readers.empty() || within(state.failed, kSlowRetry * kRetryPause, now))
+    if (!state.readers.empty() || within(state.failed_lowering, kSlowRetry * kRetryPause, now))
       return std::nullopt;
     const double floor = granted_floor(resource, found, !due, step);
     if (!may && floor > own) return std::nullopt;
@@ -79,6 +78,7 @@ std::optional<Decision> SafetyRules::Impl::decide_grant(Resource resource, const
     const bool back = target == own || due;
     if (!(target < found * (back ? 1 : 1 - config_.smallest_change_ratio))) return std::nullopt;
   } else {
+    if (within(state.failed_raise, kRetryPause, now)) return std::nullopt;
     // The guard of a container without a limit follows the needs of all others.
     const double least = own < kNoLimit ? config_.smallest_raise_ratio
                                         : config_.smallest_change_ratio;
@@ -142,9 +142,8 @@ bool SafetyRules::Impl::grant_written(const Decision& decision, WriteEnd end,
   if (!kept) kept = std::make_unique<GrantState>();
   GrantState& state = *kept;
   if (asked) state.asked = 0;
-  state.failed.reset();
   if (end == WriteEnd::failed) {
-    state.failed = time;
+    (decision.direction == Direction::raise ? state.failed_raise : state.failed_lowering) = time;
     conclude(decision, OutcomeKind::write_failed, "", time);
     return true;
   }
@@ -152,6 +151,8 @@ bool SafetyRules::Impl::grant_written(const Decision& decision, WriteEnd end,
     conclude(decision, OutcomeKind::overtaken, "restored before it was written", time);
     return true;
   }
+  state.failed_raise.reset();
+  state.failed_lowering.reset();
   state.changed = time;
   drift_.asked(decision);
   drift_.written(in_force, decision.resource, time);

@@ -100,7 +100,7 @@ class SafetyRules::Impl {
   struct GrantState {
     std::uint64_t asked = 0;               // the decision not yet answered; 0: none
     MonotonicTime asked_at;
-    std::optional<MonotonicTime> failed;   // the last write, if it failed
+    std::optional<MonotonicTime> failed_raise, failed_lowering;  // since the last success
     std::optional<MonotonicTime> changed;
     std::optional<double> advised;         // reported, but not written in this mode
     NeedWindow wanted{kMemoryHorizon};     // of the last minute

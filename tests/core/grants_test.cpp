@@ -127,7 +127,22 @@ TEST_CASE("a grant that is no longer needed but still in force is not granted to
   host.claimants[1].wants_memory = true;
   grant_shares(host.config, HostCapacity{10, Bytes{100 * kGiB}}, {}, host.claimants);
   CHECK(former.grant.memory_bytes.value() == doctest::Approx(20 * kGiBs));
-  CHECK(eager.grant.memory_bytes.value() == doctest::Approx(40 * kGiBs));
+  // 100, less the 40 that are in force above 20, less its need of 1.
+  CHECK(eager.grant.memory_bytes.value() == doctest::Approx(59 * kGiBs));
+}
+
+// rule: BUDGET-02
+TEST_CASE("a container that agrees to more but is idle keeps nothing from the others") {
+  GrantHost host;
+  ContainerView& idle = host.add("idle", 2, 60);
+  idle.terms.memory_max = Bytes{80 * kGiB};
+  ContainerView& eager = host.add("eager", 2, 20);
+  eager.terms.memory_max = Bytes{90 * kGiB};
+  host.share(false);
+  host.claimants[1].wants_memory = true;
+  grant_shares(host.config, HostCapacity{10, Bytes{100 * kGiB}}, {}, host.claimants);
+  CHECK(idle.grant.memory_bytes.value() == doctest::Approx(60 * kGiBs));
+  CHECK(eager.grant.memory_bytes.value() == doctest::Approx(90 * kGiBs));
 }
 
 // rule: BUDGET-02

@@ -219,3 +219,19 @@ TEST_CASE("a grant whose write fails is asked for again after a pause") {
   world.ticks(3);
   CHECK(world.all.size() == 2);
 }
+
+// rule: BUDGET-03
+TEST_CASE("a lowering that failed delays no raise") {
+  GrantWorld world;
+  world.input.grant.memory_bytes = 10.0 * kGiB;
+  world.ticks(40);
+  world.input.grant.memory_bytes = 8.0 * kGiB;
+  world.apply = false;
+  const auto lowering = world.find(Resource::memory, Direction::lower, 90);
+  REQUIRE(lowering.has_value());
+  world.safety.written(*lowering, WriteEnd::failed, world.sample.limits, world.time);
+  world.apply = true;
+  world.input.grant.memory_bytes = 12.0 * kGiB;
+  world.tick();
+  CHECK(world.hard() > 11);
+}
