@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "cgroupfs/knob_file.h"
 #include "core/grants.h"
+#include "core/reclaim.h"
 #include "core/sensing.h"
 #include "policy/ceiling.h"
 #include "policy/safety/limit_arithmetic.h"
@@ -20,11 +21,6 @@ namespace {
 
 // Interval at which the peaks of managed runs are saved.
 constexpr std::chrono::seconds kRunSaveInterval{60};
-
-// Share of the reclaimable cache that is dropped per interval (docs/safety.md).
-constexpr double kReclaimRatio = 0.01;
-constexpr std::chrono::seconds kReclaimInterval{6};
-constexpr double kReclaimPressureRatio = 0.001;
 
 double seconds(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
@@ -38,16 +34,6 @@ void merge(const Limits& found, Limits& limits) {
   replace(found.cpu_weight, limits.cpu_weight);
   replace(found.memory_max, limits.memory_max);
   replace(found.memory_high, limits.memory_high);
-}
-
-// Memory and io pressure are both quiet. Without PSI there is no reason to refuse, and the safety
-// rules have already checked its substitutes.
-bool quiet(const Sample& sample) {
-  const auto calm = [](const PressureLine& line) {
-    return line.avg10_ratio.value_or(0) < kReclaimPressureRatio &&
-           line.avg60_ratio.value_or(0) < kReclaimPressureRatio;
-  };
-  return calm(sample.memory_pressure.some) && calm(sample.io_pressure.some);
 }
 
 // Whether a value is put back that was above the original: a weight, or what the budget granted.
@@ -358,7 +344,7 @@ void Core::step_sample(const TickInput& input, TickOutput& output) {
       behind = givers_of(decision.resource, claimants, decision.container);
     if (!behind.empty()) output.writers[decision.decision_id] = std::move(behind);
   }
-  reclaim_cache(tick.time, output);
+  reclaim_memory(tick.time, output);
   totals_.ticks += 1;
 }
 
@@ -382,19 +368,11 @@ std::string Core::writer_of(const Decision& decision) const {
   return foreign_writes_.writer(decision.container, decision.old_limits, decision.time - longest);
 }
 
-// memory.reclaim leaves no state behind, so it is a safe way to drop a little cache at a time
-// (docs/safety.md).
-void Core::reclaim_cache(MonotonicTime now, TickOutput& output) {
+void Core::reclaim_memory(MonotonicTime now, TickOutput& output) {
   if (now < next_reclaim_) return;
   next_reclaim_ = now + kReclaimInterval;
-  for (const auto& [id, container] : containers_) {
-    const ContainerView& view = container->view;
-    if (view.mode != Mode::enforce || view.memory_blocked_by != Verdict::cache_in_way) continue;
-    const Counter inactive = view.sample.memory.inactive_file_bytes;
-    const auto bytes = static_cast<std::uint64_t>(
-        static_cast<double>(inactive.value_or(0)) * kReclaimRatio) / kPageBytes * kPageBytes;
-    if (bytes > 0 && quiet(view.sample)) output.reclaims.push_back({id, Bytes{bytes}});
-  }
+  for (const auto& [id, container] : containers_)
+    if (const auto reclaim = cache_in_way(container->view)) output.reclaims.push_back(*reclaim);
 }
 
 void Core::remember(Container& container, const NodeSample& tick) {

@@ -186,7 +186,7 @@ class Core {
   std::vector<Claimant> claimants() const;
   void observe_writes(const TickInput& input);
   std::string writer_of(const Decision& decision) const;
-  void reclaim_cache(MonotonicTime now, TickOutput& output);
+  void reclaim_memory(MonotonicTime now, TickOutput& output);
   void drain_outcomes(const TickInput& input, TickOutput& output);
 
   CoreConfig config_;

@@ -1,0 +1,18 @@
+// What memory.reclaim drops a little at a time. It leaves no state behind. Pure.
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include "core/core.h"
+#include "core/tick.h"
+
+namespace cgphase {
+
+inline constexpr std::chrono::seconds kReclaimInterval{6};
+
+// Page cache that keeps memory.high from following need: a small share of it once per
+// kReclaimInterval, while pressure is quiet (docs/safety.md). Absent if nothing is to be dropped.
+std::optional<CacheReclaim> cache_in_way(const ContainerView& view);
+
+}  // namespace cgphase
