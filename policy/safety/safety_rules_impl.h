@@ -181,6 +181,7 @@ class SafetyRules::Impl {
   Verdict gate_container(Resource resource, const Step& step) const;
   Verdict gate_owner(Resource resource, const Step& step) const;
   bool trial_running(Resource resource) const;
+  bool proved(Resource resource, const Step& step) const;
   bool rate_limited(Resource resource, const Step& step) const;
   bool gpu_look_too_old(const Step& step) const;
   std::optional<Decision> report(Resource resource, Verdict verdict, const Proposal& proposal,

@@ -85,7 +85,8 @@ SafetyRules::Impl::Proposal SafetyRules::Impl::propose(Resource resource, double
     proposal.floor = std::max(
         cpu_floor(config_, limits, senses_->usage_p99_cores(step.input.phase)),
         step.input.terms.cpu_min.value_or(Cores{}).value);
-    const double cores = lowered_cpu(in_force, proposal.floor, wanted);
+    const double cores = proved(resource, step) ? std::max(proposal.floor, wanted)
+                                                : lowered_cpu(in_force, proposal.floor, wanted);
     proposal.limits =
         with_cpu(limits, drift_.original(), host, cores, step.recommendation.cpu_pinned);
     proposal.target = cpu_in_force(proposal.limits, host).value_or(0);
@@ -93,9 +94,8 @@ SafetyRules::Impl::Proposal SafetyRules::Impl::propose(Resource resource, double
     return proposal;
   }
   MemoryState state = memory_state(in_force, step);
-  state.long_step = step.input.phase.known() && (senses_->steady(in_force) ||
-                                                 step.recommendation.earlier_runs_for(resource) >=
-                                                      config_.enough_runs);
+  state.long_step =
+      step.input.phase.known() && (senses_->steady(in_force) || proved(resource, step));
   const double bytes = lowered_memory(config_, limits, state, wanted);
   proposal.floor = memory_floor(config_, limits, state);
   proposal.limits =
@@ -171,8 +171,7 @@ Verdict SafetyRules::Impl::gate_container(Resource resource, const Step& step) c
   if (watch_.stale()) return Verdict::stale_data;
   if (!step.input.phase.known()) return Verdict::phase_unknown;
   const double share = resource == Resource::memory ? kMemorySampleShare : 1;
-  if (samples < share * config_.enough_samples &&
-      recommendation.earlier_runs_for(resource) < config_.enough_runs)
+  if (samples < share * config_.enough_samples && !proved(resource, step))
     return Verdict::not_enough_samples;
   // Also after earlier runs: peaks, rates and baselines of this run start with the measurements.
   if (catching_up_ && !senses_->know(step.input.phase, config_.enough_samples))
@@ -186,6 +185,11 @@ Verdict SafetyRules::Impl::gate_container(Resource resource, const Step& step) c
   return Verdict::allowed;
 }
 
+// Enough earlier runs of the image saw this phase.
+bool SafetyRules::Impl::proved(Resource resource, const Step& step) const {
+  return step.recommendation.earlier_runs_for(resource) >= config_.enough_runs;
+}
+
 // Each resource waits only for its own trial. The two trials judge different measures, except for
 // progress, and a loss of progress reverts both.
 bool SafetyRules::Impl::trial_running(Resource resource) const {
@@ -194,9 +198,10 @@ bool SafetyRules::Impl::trial_running(Resource resource) const {
 }
 
 bool SafetyRules::Impl::rate_limited(Resource resource, const Step& step) const {
-  // memory.high is soft and may follow need quickly. A quota throttles at once.
-  const auto window =
-      resource == Resource::cpu ? config_.cpu_lower_window : config_.memory_lower_window;
+  // memory.high is soft and may follow need quickly. A quota throttles at once, so only one that is
+  // proved may follow each phase.
+  const auto window = resource == Resource::cpu && !proved(resource, step)
+                          ? config_.cpu_lower_window : config_.memory_lower_window;
   // Raises count, too: a limit that was just raised is not lowered within the window.
   return within(state_of(resource).last_change, window, step.input.time);
 }

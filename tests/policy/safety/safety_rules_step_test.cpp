@@ -20,6 +20,31 @@ TEST_CASE("CPU is lowered by at most two cores or a tenth, 30 s apart") {
   CHECK(world.cores() == doctest::Approx(32.4));
 }
 
+// rule: CPU-07
+TEST_CASE("a quota that three earlier runs prove is set at once, ten seconds after a raise") {
+  const auto lowered = [](int runs, bool pinned) {
+    SafetyWorld world;
+    world.input.host.cpu_cores = 64;
+    world.sample.limits.cpu_max->quota = Microseconds{4'000'000};  // 40 cores
+    world.original = world.sample.limits;
+    world.recommendation.earlier_runs = runs;
+    world.recommendation.cpu_pinned = pinned;
+    REQUIRE(world.lowers(Resource::cpu, kLong));
+    return world;
+  };
+  CHECK(lowered(2, false).cores() == doctest::Approx(36));
+  CHECK(lowered(3, true).cores() == doctest::Approx(36));  // a pin is not what the runs proved
+  SafetyWorld world = lowered(3, false);
+  CHECK(world.cores() == doctest::Approx(1).epsilon(0.01));
+  world.recommendation.cpu = Cores{10};  // the next phase is near
+  REQUIRE(world.find(Resource::cpu, Direction::raise, 1).has_value());
+  const MonotonicTime raised = world.time;
+  world.recommendation.cpu = Cores{1};
+  REQUIRE(world.lowers(Resource::cpu, kLong));
+  CHECK(world.time - raised == world.config.memory_lower_window);
+  CHECK(world.cores() == doctest::Approx(1).epsilon(0.01));
+}
+
 // rule: CPU-01
 TEST_CASE("CPU is never lowered below 10 ms per period, and the period stays") {
   SafetyWorld world;
