@@ -65,6 +65,13 @@ std::vector<const ContainerInfo*> infos_of(std::span<const ContainerView* const>
   return infos;
 }
 
+WakeReport wake_report(const Wake& wake, const Clock& clock) {
+  WakeReport report{.time = clock.wall_now() - (clock.monotonic_now() - wake.time),
+                    .asleep_bytes = wake.asleep.value};
+  if (wake.waited) report.waited_usec = static_cast<std::uint64_t>(wake.waited->count());
+  return report;
+}
+
 }  // namespace
 
 // A container takes about 40 us in a list, at most 20 us more once per tick for its next phases
@@ -98,6 +105,8 @@ ContainerReport Answers::report(const ContainerView& view) const {
                          .oom_kills = view.sample.memory_events.oom_kill,
                          .memory_delay_usec = view.memory_delay_usec};
   if (view.terms != Terms{}) report.terms = view.terms;
+  if (const Bytes asleep = view.sleep.asleep(); asleep.value > 0)
+    report.asleep_bytes = asleep.value;
   report.container.hands_off = agent_.hands_off(view.info);
   if (!report.container.hands_off.empty()) report.mode = Mode::observe;
   report.seconds_in_phase =
@@ -309,7 +318,9 @@ void Answers::answer(const ShowRequest& request, const Peer& peer, const Respond
   if (auto why = refusal(Verb::show, peer, kShowShare, 1)) return respond(*std::move(why));
   const auto view = container(request.container);
   if (!view) return respond(error_reply(view.error()));
-  nlohmann::json shown = to_json(report_with_next(**view));
+  ContainerReport report = report_with_next(**view);
+  if (const auto& wake = (*view)->sleep.last_wake()) report.last_wake = wake_report(*wake, clock_);
+  nlohmann::json shown = to_json(report);
   shown["bursts"] = agent_.bursts(**view);
   respond(ok_reply(std::move(shown)));
 }

@@ -344,7 +344,7 @@ void Core::step_sample(const TickInput& input, TickOutput& output) {
       behind = givers_of(decision.resource, claimants, decision.container);
     if (!behind.empty()) output.writers[decision.decision_id] = std::move(behind);
   }
-  reclaim_memory(tick.time, output);
+  reclaim_memory(tick, output);
   totals_.ticks += 1;
 }
 
@@ -368,11 +368,22 @@ std::string Core::writer_of(const Decision& decision) const {
   return foreign_writes_.writer(decision.container, decision.old_limits, decision.time - longest);
 }
 
-void Core::reclaim_memory(MonotonicTime now, TickOutput& output) {
-  if (now < next_reclaim_) return;
-  next_reclaim_ = now + kReclaimInterval;
-  for (const auto& [id, container] : containers_)
-    if (const auto reclaim = cache_in_way(container->view)) output.reclaims.push_back(*reclaim);
+void Core::reclaim_memory(const NodeSample& tick, TickOutput& output) {
+  if (tick.time < next_reclaim_) return;
+  next_reclaim_ = tick.time + kReclaimInterval;
+  for (const auto& [id, container] : containers_) {
+    ContainerView& view = container->view;
+    if (const auto cache = cache_in_way(view)) {
+      output.reclaims.push_back(*cache);
+      continue;
+    }
+    if (!view.sleep.idle(tick.time) || ends_soon(container->policy->forecast(kWakeAhead)))
+      continue;
+    const auto memory = idle_memory(view, tick.host);
+    if (!memory) continue;
+    view.sleep.asked(memory->bytes);
+    output.reclaims.push_back(*memory);
+  }
 }
 
 void Core::remember(Container& container, const NodeSample& tick) {
@@ -418,6 +429,7 @@ void Core::sense(Container& container, const Sample& sample, const NodeSample& t
   container.throttled = observation.cpu_censored;
   view.ancestor_limits = within_host(room);
   account(view, sample, interval_seconds);
+  view.sleep.add(view.sample, sample, observation.cpu_cores, view.phase.known(), tick.time);
   view.recommendation = container.policy->allocate(view.original, room);
   if (view.pin.any()) {
     const bool measured = observation.cpu_cores && observation.memory_need_bytes;

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "collectors/sample.h"
 #include "core/foreign_writes.h"
+#include "core/sleep.h"
 #include "core/tick.h"
 #include "model/feature_extractor.h"
 #include "model/phase_tracker.h"
@@ -97,6 +98,7 @@ struct ContainerView {
   // Time that its tasks waited for memory while memory.high was lowered (PSI `some`). Absent
   // without PSI.
   std::optional<std::uint64_t> memory_delay_usec;
+  IdleSleep sleep;
 };
 
 // One thread owns and uses it.
@@ -186,7 +188,7 @@ class Core {
   std::vector<Claimant> claimants() const;
   void observe_writes(const TickInput& input);
   std::string writer_of(const Decision& decision) const;
-  void reclaim_memory(MonotonicTime now, TickOutput& output);
+  void reclaim_memory(const NodeSample& tick, TickOutput& output);
   void drain_outcomes(const TickInput& input, TickOutput& output);
 
   CoreConfig config_;

@@ -1,6 +1,9 @@
 #include "core/reclaim.h"
 
+#include <algorithm>
 #include <cstdint>
+
+#include "core/sleep.h"
 
 namespace cgphase {
 namespace {
@@ -8,6 +11,7 @@ namespace {
 // Share of the reclaimable cache that is dropped per interval (docs/safety.md).
 constexpr double kReclaimRatio = 0.01;
 constexpr double kReclaimPressureRatio = 0.001;
+constexpr double kLeastReclaim = 1 << 20;  // of an idle container
 
 // Memory and io pressure are both quiet. Without PSI there is no reason to refuse, and the safety
 // rules have already checked its substitutes.
@@ -23,15 +27,33 @@ Bytes whole_pages(double bytes) {
   return Bytes{static_cast<std::uint64_t>(bytes) / kPageBytes * kPageBytes};
 }
 
+double bytes_of(Counter counter) { return static_cast<double>(counter.value_or(0)); }
+
+bool has_swap(const Sample& sample, const HostCapacity& host) {
+  const bool forbidden = sample.swap_max && sample.swap_max->bytes == Bytes{0};
+  return host.swap.value > 0 && !forbidden;
+}
+
 }  // namespace
 
 std::optional<CacheReclaim> cache_in_way(const ContainerView& view) {
   if (view.mode != Mode::enforce || view.memory_blocked_by != Verdict::cache_in_way)
     return std::nullopt;
-  const Counter inactive = view.sample.memory.inactive_file_bytes;
-  const Bytes bytes =
-      whole_pages(static_cast<double>(inactive.value_or(0)) * kReclaimRatio);
+  const Bytes bytes = whole_pages(bytes_of(view.sample.memory.inactive_file_bytes) * kReclaimRatio);
   if (bytes.value == 0 || !quiet(view.sample)) return std::nullopt;
+  return CacheReclaim{view.info.id, bytes};
+}
+
+std::optional<CacheReclaim> idle_memory(const ContainerView& view, const HostCapacity& host) {
+  if (view.mode != Mode::enforce || view.inside || !view.info.hands_off.empty() ||
+      !may_sleep(view.terms) || !quiet(view.sample))
+    return std::nullopt;
+  const MemoryStat& memory = view.sample.memory;
+  double reclaimable = bytes_of(memory.inactive_file_bytes) + bytes_of(memory.active_file_bytes);
+  if (has_swap(view.sample, host)) reclaimable += bytes_of(memory.anon_bytes);
+  const double least = std::min(kLeastReclaim, reclaimable);
+  const Bytes bytes = whole_pages(std::max(reclaimable * kReclaimRatio, least));
+  if (bytes.value == 0) return std::nullopt;
   return CacheReclaim{view.info.id, bytes};
 }
 

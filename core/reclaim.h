@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 
+#include "collectors/sample.h"
 #include "core/core.h"
 #include "core/tick.h"
 
@@ -14,5 +15,9 @@ inline constexpr std::chrono::seconds kReclaimInterval{6};
 // Page cache that keeps memory.high from following need: a small share of it once per
 // kReclaimInterval, while pressure is quiet (docs/safety.md). Absent if nothing is to be dropped.
 std::optional<CacheReclaim> cache_in_way(const ContainerView& view);
+
+// Memory of an idle container whose owner agrees: the same small share, while pressure is quiet. If
+// there is swap, it may be any memory, else page cache. `idle`: as IdleSleep::idle().
+std::optional<CacheReclaim> idle_memory(const ContainerView& view, const HostCapacity& host);
 
 }  // namespace cgphase

@@ -24,6 +24,7 @@ struct Terms {
   // Above the original limit: cgphase may raise it so far while the host has room.
   std::optional<Cores> cpu_max;
   std::optional<Bytes> memory_max;
+  std::optional<bool> sleep;  // memory is reclaimed while idle; absent: by class (core/sleep.h)
   friend bool operator==(const Terms&, const Terms&) = default;
 };
 

@@ -48,9 +48,14 @@ Status set_term(Terms& terms, std::string_view key, std::string_view value) {
     (key == "memory.min" ? terms.memory_min : terms.memory_max) = Bytes{*bytes};
     return {};
   }
+  if (key == "sleep") {
+    if (value != "on" && value != "off") return refused("on or off");
+    terms.sleep = value == "on";
+    return {};
+  }
   return failure(ErrorKind::invalid,
-                 escape_name(key) + ": no term; there are class, cpu.min, cpu.max, memory.min "
-                                    "and memory.max");
+                 escape_name(key) + ": no term; there are class, cpu.min, cpu.max, memory.min, "
+                                    "memory.max and sleep");
 }
 
 Status set_terms(Terms& terms, std::string_view text) {

@@ -113,6 +113,8 @@ constexpr Metric<ContainerReport> kOfContainer[] = {
     {"cgphase_container_memory_delay_seconds", "counter",
      "Waits for memory while memory.high was lowered.",
      [](const ContainerReport& c) -> Value { return seconds(c.memory_delay_usec); }},
+    {"cgphase_container_asleep_bytes", "gauge", "Memory reclaimed because it is idle.",
+     [](const ContainerReport& c) -> Value { return real(c.asleep_bytes); }},
     {"cgphase_container_oom_kills", "counter", "Processes killed for want of memory.",
      [](const ContainerReport& c) -> Value { return real(c.oom_kills); }},
     {"cgphase_container_run_queue_longest_wait_seconds", "gauge",

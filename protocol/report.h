@@ -72,6 +72,13 @@ struct PhaseSeen {
   std::uint64_t steps = 0;  // of the model
 };
 
+// When a container last woke: what was asleep, and how long its tasks waited for memory.
+struct WakeReport {
+  WallTime time;
+  std::uint64_t asleep_bytes = 0;
+  std::optional<std::uint64_t> waited_usec;
+};
+
 struct ContainerReport {
   ContainerInfo container;
   Mode mode = Mode::observe;
@@ -94,6 +101,8 @@ struct ContainerReport {
       memory_blocked_by;  // the safety rule that blocks a lowering
   std::optional<std::uint64_t> throttled_usec, oom_kills;
   std::optional<std::uint64_t> memory_delay_usec;       // while memory.high was lowered
+  std::optional<std::uint64_t> asleep_bytes;            // reclaimed because it is idle
+  std::optional<WakeReport> last_wake;                  // not in a list
   std::vector<PhaseSeen> phases_seen;                   // ascending
   RunQueueStat run_queue;                               // by BPF programs, as the next four
   std::optional<RunQueueHistogram> run_queue_histogram;

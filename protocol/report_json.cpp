@@ -96,6 +96,7 @@ void visit_fields(auto& field, Is<Terms> auto& terms) {
   field("memory_min_bytes", terms.memory_min);
   field("cpu_max_cores", terms.cpu_max);
   field("memory_max_bytes", terms.memory_max);
+  field("sleep", terms.sleep);
 }
 
 void visit_fields(auto& field, Is<Pin> auto& pin) {
@@ -136,6 +137,12 @@ void visit_fields(auto& field, Is<BlockStat> auto& stat) {
   field("latency_usec", stat.latency_usec);
 }
 
+void visit_fields(auto& field, Is<WakeReport> auto& wake) {
+  field("time", wake.time);
+  field("asleep_bytes", wake.asleep_bytes);
+  field("waited_usec", wake.waited_usec);
+}
+
 void visit_fields(auto& field, Is<ContainerReport> auto& report) {
   visit_fields(field, report.container);
   field("mode", report.mode);
@@ -162,6 +169,8 @@ void visit_fields(auto& field, Is<ContainerReport> auto& report) {
   field("throttled_usec", report.throttled_usec);
   field("oom_kills", report.oom_kills);
   field("memory_delay_usec", report.memory_delay_usec);
+  field.if_present("asleep_bytes", report.asleep_bytes);
+  field.if_present("last_wake", report.last_wake);
   field("phases_seen", report.phases_seen);
   field.object("run_queue", [&](auto& queue) {
     queue("wait_usec", report.run_queue.wait_usec);

@@ -20,8 +20,6 @@ namespace {
 
 constexpr std::string_view kLabelPrefix = "cgphase.";
 constexpr const char* kModeLabel = "cgphase.mode";
-constexpr std::string_view kTermNames[] = {"class", "cpu.min", "cpu.max", "memory.min",
-                                              "memory.max"};
 
 // The first of several faults of a file, in the order of its lines.
 struct Fault {

@@ -200,6 +200,18 @@ std::string terms_text(const Terms& terms) {
   if (terms.memory_min) text += ", at least " + bytes_text(real(terms.memory_min)) + " of memory";
   if (terms.cpu_max) text += ", up to " + cores_text(real(terms.cpu_max)) + " cores";
   if (terms.memory_max) text += ", up to " + bytes_text(real(terms.memory_max)) + " of memory";
+  if (terms.sleep) text += *terms.sleep ? ", may sleep" : ", never sleeps";
+  return text;
+}
+
+std::string sleep_text(const ContainerReport& report) {
+  std::string text;
+  if (report.asleep_bytes) text = bytes_text(real(report.asleep_bytes)) + " asleep";
+  if (!report.last_wake) return text;
+  const WakeReport& wake = *report.last_wake;
+  text += (text.empty() ? "" : "; ") + std::string("woke with ") +
+          bytes_text(static_cast<double>(wake.asleep_bytes)) + " asleep";
+  if (wake.waited_usec) text += " and waited " + usec_text(real(wake.waited_usec));
   return text;
 }
 
@@ -283,6 +295,7 @@ std::string render_show(const ContainerReport& report, const json& bursts,
   line("blocked by", blocked_by_text(report));
   line("throttled", usec_text(real(report.throttled_usec)));
   line("memory wait", usec_text(real(report.memory_delay_usec)));
+  if (const std::string text = sleep_text(report); !text.empty()) line("sleep", text);
   line("oom kills", count_text(real(report.oom_kills)));
   TextStyle bare = style;
   bare.legend = false;

@@ -43,6 +43,9 @@ inline ContainerReport web() {
   report.throttled_usec = 1'500'000;
   report.oom_kills = 0;
   report.memory_delay_usec = 40'000;
+  report.asleep_bytes = 3 * kMiB;
+  report.last_wake = WakeReport{.time = WallTime(std::chrono::seconds(1'773'585'000)),
+                                .asleep_bytes = 9 * kMiB, .waited_usec = 30'000};
   report.phases_seen = {{0, 30}, {1, 142}};
   report.run_queue = {2'500'000, 1200, 3000, 1100, 90};
   report.run_queue_histogram = RunQueueHistogram{900, 299};

@@ -23,6 +23,11 @@ TEST_CASE("terms are read from one line") {
   REQUIRE(set_terms(terms, "cpu.max=8 memory.max=4G"));
   CHECK(terms.cpu_max == Cores{8});
   CHECK(terms.memory_max == Bytes{4 * kGiB});
+  CHECK_FALSE(terms.sleep.has_value());
+  REQUIRE(set_terms(terms, "sleep=on"));
+  CHECK(terms.sleep == true);
+  REQUIRE(set_terms(terms, "sleep=off"));
+  CHECK(terms.sleep == false);
   CHECK(set_terms(terms, ""));
 }
 
@@ -41,7 +46,13 @@ TEST_CASE("a wrong term is refused with what is allowed") {
   for (const char* size : {"", "0", "-1", "max", "1Q", "99999999T"})
     CHECK(refused("memory.min=" + std::string(size)).ends_with("must be a size, such as 512M"));
   CHECK(refused("batch") == "batch: must be TERM=VALUE");
-  CHECK(refused("io.min=1") == "io.min: no term; there are class, cpu.min, cpu.max, memory.min and "
-                               "memory.max");
+  CHECK(refused("io.min=1") == "io.min: no term; there are class, cpu.min, cpu.max, memory.min, "
+                               "memory.max and sleep");
+  for (const std::string_view name : kTermNames) {
+    CHECK(refused("io.min=1").contains(name));
+    CHECK(refused(std::string(name) + "=?").contains(": must be "));
+  }
+  for (const char* word : {"", "yes", "On"})
+    CHECK(refused("sleep=" + std::string(word)).ends_with("must be on or off"));
   CHECK(refused("class=\x1b[31m").find('\x1b') == std::string::npos);
 }

@@ -53,6 +53,7 @@ TEST_CASE("a list of the most containers that the daemon reads fits into a reply
     return one + (kMaxContainers - 1) * (two - one);
   };
   ContainerReport report = full_report();
+  report.last_wake.reset();
   CHECK(most_bytes(report) < kReplyLimitBytes);
   // The longest path: a backslash is two where it is printed, and four in JSON.
   report.container.path.assign(kMaxCgroupPathBytes / 2, '\\');
@@ -198,6 +199,7 @@ TEST_CASE("a container's report has null for each value that was not measured") 
         "/network/receive_bytes", "/network/tcp_retransmits", "/block/requests", "/blocked_by/cpu",
         "/limits/cpu_cores", "/original/memory_bytes"})
     CHECK_MESSAGE(out.at(json::json_pointer(path)).is_null(), path);
+  for (const char* key : {"asleep_bytes", "last_wake"}) CHECK_FALSE(out.contains(key));
 }
 
 TEST_CASE("a phase that was seen has its letter and steps") {
@@ -215,7 +217,7 @@ TEST_CASE("a report has the terms of a container that has any") {
   const json out = to_json(report);
   CHECK(out["terms"] ==
         json{{"class", "batch"}, {"cpu_min_cores", 0.5}, {"memory_min_bytes", nullptr},
-             {"cpu_max_cores", nullptr}, {"memory_max_bytes", kGiB}});
+             {"cpu_max_cores", nullptr}, {"memory_max_bytes", kGiB}, {"sleep", nullptr}});
   CHECK(read_reply<ContainerReport>(out)->terms == report.terms);
 }
 

@@ -145,6 +145,7 @@ TEST_CASE("show prints one container in full") {
         "blocked by   cpu too_small, memory trial_running\n"
         "throttled    1.5 s\n"
         "memory wait  40 ms\n"
+        "sleep        3.0 MiB asleep; woke with 9.0 MiB asleep and waited 30 ms\n"
         "oom kills    0\n");
 }
 
