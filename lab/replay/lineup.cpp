@@ -7,7 +7,6 @@
 #include "lab/replay/sweep_plan.h"
 #include "lab/replay/words.h"
 #include "policy/policy.h"
-#include "policy/safety/safety_rules.h"
 
 namespace cgphase {
 namespace {
@@ -68,7 +67,7 @@ Result<Lineup> line_up(const LineupOptions& options, const ReplaySettings& setti
                    "--rails");
   ReplaySettings with_rails = settings;
   with_rails.safety = true;
-  if (!options.threshold_given) with_rails.loop.guard_threshold = SafetyConfig{}.at_risk_ratio;
+  if (!options.threshold_given) with_rails.loop.guard_threshold = settings.rules.at_risk_ratio;
   for (const PolicySpec& policy : lineup.policies)
     for (const double margin : options.margins) {
       const bool first = margin == options.margins.front();

@@ -187,6 +187,7 @@ Result<Played> play_with_rails(const Execution& execution, const PlayPlan& plan)
   config.risk = plan.settings.risk;
   config.manage_unlimited = true;
   config.cpu_lever = plan.settings.cpu_lever;
+  config.safety = plan.settings.rules;
   config.safety.at_risk_ratio = plan.settings.loop.guard_threshold;
   config.interval = std::chrono::nanoseconds(
       static_cast<std::int64_t>(cadence_of(execution) * 1e9));

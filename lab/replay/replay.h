@@ -16,6 +16,7 @@
 #include "model/phase_tracker.h"
 #include "policy/decision.h"
 #include "policy/policy_spec.h"
+#include "policy/safety_config.h"
 #include "policy/terms.h"
 #include "traces/trace.h"
 
@@ -29,6 +30,7 @@ struct ReplaySettings {
   double step_seconds = 0;  // between two decisions; 0: at each sample
   double risk = kShippedRisk;
   bool safety = false;       // the daemon's whole pipeline with its safety rules and steps
+  SafetyConfig rules;                     // their numbers
   CpuLever cpu_lever = CpuLever::weight;  // of these rules
 };
 

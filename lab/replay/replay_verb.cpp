@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/config/config.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/commands/history_verbs.h"
@@ -94,6 +95,9 @@ struct ReplayWords : ReplayRequest {
   bool host = false;
   HostHistory history;
   std::string since, until;
+  std::string config;  // the daemon's configuration; empty: the default one with --host, else none
+  std::optional<double> risk;
+  std::optional<CpuLever> cpu_lever;
 };
 using Options = std::shared_ptr<ReplayWords>;
 
@@ -110,11 +114,30 @@ std::optional<Complaint> take_times(ReplayWords& words, const CommonOptions& com
   return take(words.until, words.history.until);
 }
 
+// Takes the numbers of the daemon's configuration. Options of the command line count more.
+Status take_config(ReplayWords& words) {
+  ReplaySettings& settings = words.settings;
+  if (words.host || !words.config.empty()) {
+    ConfigSource source;
+    if ((source.must_exist = !words.config.empty())) source.file = words.config;
+    const Result<Config> config = load_config(source);
+    if (!config) return std::unexpected(config.error());
+    for (const std::string& warning : config->warnings) complain(Exit::ok, warning);
+    settings.rules = config->safety;
+    settings.risk = config->risk;
+    settings.cpu_lever = config->enforce.cpu;
+  }
+  settings.risk = words.risk.value_or(settings.risk);
+  settings.cpu_lever = words.cpu_lever.value_or(settings.cpu_lever);
+  return {};
+}
+
 // Reads the traces of the command line and, if requested, this host's history.
 OrComplaint<int> replay_words(ReplayWords words, const CommonOptions& common) {
   words.host |= !words.history.containers.empty() || !words.history.state_dir.empty();
   if (!words.host && words.paths.traces.empty())
     return complaint(Exit::usage, "replay: name traces, or use --host for this host's history");
+  if (const Status taken = take_config(words); !taken) return complaint(taken.error());
   std::optional<HostTrace> recorded;
   if (!words.host && !(words.since.empty() && words.until.empty()))
     return complaint(Exit::usage, "--since and --until are for --host, not for traces");
@@ -176,22 +199,26 @@ void add_policy_options(CLI::App& verb, const Options& options) {
   verb.add_option_function<std::string>(
           "--risk",
           [options](const std::string& text) {
-            options->settings.risk = taken("--risk", parse_share(text, kLeastRisk, kMostRisk));
+            options->risk = taken("--risk", parse_share(text, kLeastRisk, kMostRisk));
           },
-          "Share of samples that may be over the limit [0.1%]")
+          "Share of samples that may be over the limit [0.1%, or that of --config]")
       ->type_name("SHARE");
   verb.add_option_function<std::string>(
           "--enforce-cpu",
           [options](const std::string& text) {
             const auto lever = parse_cpu_lever(text);
             if (!lever) throw CLI::ValidationError("--enforce-cpu: weight, quota or both");
-            options->settings.cpu_lever = *lever;
+            options->cpu_lever = *lever;
           },
           "What the safety rules change of CPU, as the key enforce.cpu [weight: no quota]")
       ->type_name("LEVER");
   CLI::Option* const rails =
       verb.add_flag("--rails", options->lineup.rails,
                     "Replay ours with the daemon's safety rules, too: the default if possible");
+  verb.add_option("--config", options->config,
+                  "The daemon's configuration, for risk, safety rules and enforce.cpu "
+                  "[with --host: /etc/cgphase/cgphase.toml]")
+      ->type_name("FILE");
   verb.add_flag("--bare", options->lineup.bare,
                 "Replay policies alone, without the daemon's safety rules")
       ->excludes(rails);

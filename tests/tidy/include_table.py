@@ -60,7 +60,7 @@ FOLDERS = {
                     "storage core protocol cli cli/output",
     "lab/plot": "base traces model cli cli/output",
     "lab/prototypes": "base traces model cli cli/commands cli/output lab/plot",
-    "lab/replay": "base traces model model/train policy policy/baselines policy/safety core cli "
+    "lab/replay": "base traces model model/train policy policy/baselines core agent/config cli "
                   "cli/commands cli/output lab/plot",
     "lab": "base traces model model/train policy cli cli/commands cli/output lab/plot lab/replay",
 }

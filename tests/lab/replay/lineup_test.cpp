@@ -60,6 +60,18 @@ TEST_CASE("our policies are replayed alone and with rails, others only alone") {
   CHECK(meant(lineup, "hold+rails") == "nobody");
 }
 
+TEST_CASE("the safety rules use their own guard threshold, unless one is given") {
+  const auto threshold = [](bool given) {
+    const auto lineup =
+        cgphase::line_up({.policies = {"phase"}, .threshold_given = given},
+                         {.loop = {.guard_threshold = 0.7}, .rules = {.at_risk_ratio = 0.8}});
+    REQUIRE(lineup);
+    return lineup->entrants.at(1).settings.loop.guard_threshold;
+  };
+  CHECK(threshold(false) == 0.8);
+  CHECK(threshold(true) == 0.7);
+}
+
 TEST_CASE("a bare replay has no rails") {
   const Lineup lineup = line_up({.policies = {"phase"}, .bare = true});
   CHECK(lineup.entrants.size() == 1);

@@ -169,6 +169,30 @@ TEST_CASE_FIXTURE(Replays, "a policy with rails appears beside the one without")
             "leave out --bare"));
 }
 
+TEST_CASE_FIXTURE(Replays, "the rules of a configuration are replayed, and options count more") {
+  const auto rails = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"replay", kRecorded + "train-15-heldout.csv.gz", "--train",
+                               kRecorded + "train-11.csv.gz", "--policy", "phase", "--json"});
+    const Ran ran = command.run(more, {{"CGPHASE_TEST_KEYS", "1"}});
+    REQUIRE_MESSAGE(ran.exit == 0, ran.err);
+    json body = json::parse(ran.out);
+    CHECK(body["policies"][2]["name"] == "phase+rails");
+    return body;
+  };
+  const std::string path = command.directory() / "cgphase.toml";
+  REQUIRE(replace_file(path, "risk = 0.01\nenforce.cpu = \"quota\"\n" +
+                                 content(CGPHASE_SOURCE_DIR "/tests/workloads/demo.toml")));
+  const json shipped = rails({}), quick = rails({"--config", path});
+  CHECK(shipped["policies"][2]["writes_down"] == 0);
+  CHECK(quick["policies"][2]["writes_down"] > 0);  // a quota, and within 90 s
+  CHECK(quick["policies"][3]["alloc_vs_static"] < shipped["policies"][3]["alloc_vs_static"]);
+  CHECK(quick["settings"]["risk"] == 0.01);
+  const json weighed = rails({"--config", path, "--enforce-cpu", "weight", "--risk", "2%"});
+  CHECK(weighed["policies"][2]["writes_down"] == 0);
+  CHECK(weighed["settings"]["risk"] == 0.02);
+  CHECK(has(refused(6, kGolden + "replay.csv", {"--config", path + "x"}), "cgphase.tomlx"));
+}
+
 TEST_CASE_FIXTURE(Replays, "a claim may say that CPU has no OOM") {
   CHECK(replay(kGolden + "replay.csv", {"--policy", "hold", "--assert",
                                         "hold.cpu.would_oom == 0"}).exit == 0);
