@@ -181,7 +181,7 @@ Status BatchJob::stage(const Stage& stage) {
 }
 
 Status BatchJob::run() {
-  for (const Stage& next : batch_plan(options_.seed, options_.seconds))
+  for (const Stage& next : batch_plan(options_.seed, options_.seconds, options_.wait))
     if (auto status = stage(next); !status) return status;
   labels_.enter("end");
   return {};

@@ -80,9 +80,9 @@ Status Container::start() {
   const RunOptions& run = item_.run;
   std::vector<std::string> words{
       options_.program, item_.kind, "--seed", fmt::format("{}", run.seed), "--size",
-      fmt::format("{}", run.size), "--seconds", fmt::format("{}", run.seconds), "--work-dir",
-      run.work_dir, "--labels", labels_path(), "--result", result_path(), "--arithmetic",
-      fmt::format("{}", run.arithmetic)};
+      fmt::format("{}", run.size), "--seconds", fmt::format("{}", run.seconds), "--wait",
+      fmt::format("{}", run.wait), "--work-dir", run.work_dir, "--labels", labels_path(),
+      "--result", result_path(), "--arithmetic", fmt::format("{}", run.arithmetic)};
   if (!run.far_end.empty()) words.insert(words.end(), {"--far-end", run.far_end});
   auto child = Child::start(
       words, {.err = options_.results + "/" + item_.name + ".err", .cgroup = cgroup_});

@@ -45,6 +45,7 @@ bool take_setting(std::string_view key, std::string_view value, MixItem& item, b
   if (key == "size") return take(parse_double(value), kMinSize, kMaxSize, item.run.size);
   if (key == "seconds")
     return take(parse_double(value), kMinSeconds, kMaxSeconds, item.run.seconds);
+  if (key == "wait") return take(parse_double(value), 0.0, kMaxSeconds, item.run.wait);
   if (key == "cpu") return take(parse_double(value), kMinCores, kMaxCores, item.limits.cpu_cores);
   if (key != "memory") return false;
   memory_given = true;

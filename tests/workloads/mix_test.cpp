@@ -19,13 +19,14 @@ TEST_CASE("mix: a kind alone takes its user's limits and the defaults") {
 
 TEST_CASE("mix: every setting can be given") {
   const auto item =
-      parse_mix_item("serve:name=web-1,seed=4,size=0.5,seconds=20,cpu=0.25,memory=64M", {});
+      parse_mix_item("serve:name=web-1,seed=4,size=0.5,seconds=20,wait=9,cpu=0.25,memory=64M", {});
   REQUIRE(item.has_value());
   CHECK(item->name == "web-1");
   CHECK(item->kind == "serve");
   CHECK(item->run.seed == 4);
   CHECK(item->run.size == 0.5);
   CHECK(item->run.seconds == 20);
+  CHECK(item->run.wait == 9);
   CHECK(item->limits.cpu_cores == 0.25);
   CHECK(item->limits.memory_bytes == 64 * kMiB);
 }
@@ -40,7 +41,7 @@ TEST_CASE("mix: an unknown setting is rejected by name") {
   for (const char* text :
        {"", "dance", "train:seed", "train:seed=x", "train:colour=red", "train:seconds=1",
         "train:seconds=100000", "train:cpu=0", "train:memory=1K", "train:name=", "train:name=a/b",
-        "train:name=..", "train:size=17"}) {
+        "train:name=..", "train:size=17", "batch:wait=-1"}) {
     const auto item = parse_mix_item(text, {});
     REQUIRE_FALSE(item.has_value());
     CHECK(item.error().text.find(text) != std::string::npos);

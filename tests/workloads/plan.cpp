@@ -54,11 +54,13 @@ std::vector<Stage> serve_plan(std::uint64_t seed, double seconds) {
   return to_stages(shares, seed, seconds);
 }
 
-std::vector<Stage> batch_plan(std::uint64_t seed, double seconds) {
+std::vector<Stage> batch_plan(std::uint64_t seed, double seconds, double wait) {
   std::vector<Share> shares;
-  for (int cycle = 0; cycle < repetitions(seconds, 24); ++cycle)
+  for (int cycle = 0; cycle < repetitions(seconds - wait, 24); ++cycle)
     shares.insert(shares.end(), {{"ingest", 8}, {"sort", 8}, {"write", 3}, {"idle", 5}});
-  return to_stages(shares, seed, seconds);
+  std::vector<Stage> stages = to_stages(shares, seed, seconds - wait);
+  if (wait > 0) stages.insert(stages.begin(), {"idle", Milliseconds(std::lround(1000 * wait))});
+  return stages;
 }
 
 std::vector<Arrival> arrivals(std::uint64_t seed, const std::vector<Stage>& stages) {

@@ -27,7 +27,7 @@ struct Stage {
 // Longer runs have more epochs, bursts and cycles, not longer ones.
 std::vector<Stage> train_plan(std::uint64_t seed, double seconds);
 std::vector<Stage> serve_plan(std::uint64_t seed, double seconds);
-std::vector<Stage> batch_plan(std::uint64_t seed, double seconds);
+std::vector<Stage> batch_plan(std::uint64_t seed, double seconds, double wait = 0);
 
 // A request for the inference service.
 struct Arrival {

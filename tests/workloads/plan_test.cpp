@@ -35,6 +35,14 @@ TEST_CASE("plan: a job of 72 s has two epochs, three bursts or three rounds") {
   CHECK(count_phase(batch_plan(1, 72), "sort") == 3);
 }
 
+TEST_CASE("plan: a batch job that waits is idle first, and works for the rest") {
+  const auto stages = batch_plan(1, 150, 125);
+  CHECK(stages.front().phase == "idle");
+  CHECK(stages.front().length == std::chrono::seconds(125));
+  CHECK(count_phase(stages, "sort") == 1);
+  CHECK(std::abs(total_seconds(stages) - 150) <= 0.05 * static_cast<double>(stages.size()));
+}
+
 TEST_CASE("plan: another seed has the same stages with other lengths") {
   const auto first = train_plan(1, 72), other = train_plan(2, 72);
   REQUIRE(first.size() == other.size());

@@ -17,6 +17,7 @@ struct RunOptions {
   std::uint64_t seed = 1;
   double size = 1;      // of the data; at 1 the peak is about 45 to 75 MB
   double seconds = 72;  // planned length on an idle core
+  double wait = 0;      // of these, how long a batch job waits for its data
   std::string work_dir = "/tmp";
   // Share of the rows that are multiplied at a time, for a machine that emulates arithmetic.
   double arithmetic = 1;

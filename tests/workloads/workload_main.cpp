@@ -1,5 +1,6 @@
-// workload train|serve|batch [--seed N] [--size X] [--seconds S] [--work-dir D] [--labels F]
-// [--result F] [--arithmetic X] [--far-end A]: runs one workload and prints one JSON line.
+// workload train|serve|batch [--seed N] [--size X] [--seconds S] [--wait S] [--work-dir D]
+// [--labels F] [--result F] [--arithmetic X] [--far-end A]: runs one workload and prints one JSON
+// line.
 // workload far-end --far-end A: the other end of its network, at address A (far_end.h), until it is
 // killed. Exit status: 0 ok, 1 failure, 2 usage.
 #include <fmt/format.h>
@@ -21,8 +22,8 @@ using namespace cgphase;
 using namespace cgphase::workloads;
 
 constexpr const char* kUsage =
-    "usage: workload train|serve|batch [--seed N] [--size X] [--seconds S] [--work-dir D] "
-    "[--labels F] [--result F] [--arithmetic X] [--far-end A]\n"
+    "usage: workload train|serve|batch [--seed N] [--size X] [--seconds S] [--wait S] "
+    "[--work-dir D] [--labels F] [--result F] [--arithmetic X] [--far-end A]\n"
     "       workload far-end --far-end A\n";
 
 struct Arguments {
@@ -42,6 +43,7 @@ bool take_option(std::string_view name, std::string_view value, Arguments& argum
   if (name == "--seed") return parse_number(value, run.seed, std::uint64_t{0}, ~std::uint64_t{0});
   if (name == "--size") return parse_number(value, run.size, kMinSize, kMaxSize);
   if (name == "--seconds") return parse_number(value, run.seconds, kMinSeconds, kMaxSeconds);
+  if (name == "--wait") return parse_number(value, run.wait, 0.0, kMaxSeconds);
   if (name == "--work-dir") return !(run.work_dir = value).empty();
   if (name == "--arithmetic") return parse_number(value, run.arithmetic, kMinArithmetic, 1.0);
   if (name == "--far-end") return !(run.far_end = value).empty();
