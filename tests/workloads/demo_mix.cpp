@@ -1,7 +1,7 @@
-// demo_mix --results D --work D [--cgroup-root D] [--parent NAME] [--seed N] [--seconds S]
-// [--managed --config F --policy NAME --state-dir D --runtime-dir D] ITEM...: one run of a mix in
-// cgroups with static limits, with the daemon (--managed) or without it. Writes D/run.json. It runs
-// inside a guest: scripts/demo starts it, and demo_report evaluates its output.
+// demo_mix --results D --work D [--cgroup-root D] [--seed N] [--seconds S]
+// [--mode MODE --config F --state-dir D] ITEM...: one run of a mix in cgroups with static limits,
+// with the daemon in a mode (--mode) or without it. Writes D/run.json. It runs inside a guest:
+// scripts/demo starts it, and demo_report evaluates its output.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -18,6 +18,7 @@
 #include <span>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/parse.h"
 #include "tests/workloads/allocation_meter.h"
@@ -34,13 +35,15 @@ using nlohmann::ordered_json;
 
 constexpr std::chrono::milliseconds kPoll{500};
 constexpr std::chrono::seconds kDaemonStart{20}, kDaemonStop{20}, kCommand{20};
+constexpr const char* kParent = "demo";
+constexpr const char* kRuntimeDir = "/run/cgphase";
 constexpr std::size_t kMaxReplyBytes = std::size_t{4} << 20;
 constexpr std::size_t kMaxFileBytes = std::size_t{4} << 20;
 
 struct Settings {
-  std::string results, work, cgroup_root = "/sys/fs/cgroup", parent = "demo";
-  bool managed = false;
-  std::string config, policy = "phase", state_dir, runtime_dir = "/run/cgphase";
+  std::string results, work, cgroup_root = "/sys/fs/cgroup";
+  std::string mode;  // of the daemon; empty: no daemon
+  std::string config, state_dir;
   std::string programs;  // the folder of this program
   RunOptions run;
   std::vector<std::string> items;
@@ -48,10 +51,9 @@ struct Settings {
 
 bool take_text(std::string_view name, std::string_view value, Settings& settings) {
   const std::map<std::string_view, std::string*> texts = {
-      {"--results", &settings.results},         {"--work", &settings.work},
-      {"--config", &settings.config},           {"--policy", &settings.policy},
-      {"--state-dir", &settings.state_dir},     {"--runtime-dir", &settings.runtime_dir},
-      {"--cgroup-root", &settings.cgroup_root}, {"--parent", &settings.parent}};
+      {"--results", &settings.results},     {"--work", &settings.work},
+      {"--config", &settings.config},       {"--mode", &settings.mode},
+      {"--state-dir", &settings.state_dir}, {"--cgroup-root", &settings.cgroup_root}};
   const auto place = texts.find(name);
   if (place == texts.end()) return false;
   *place->second = value;
@@ -75,9 +77,7 @@ Result<Settings> parse_settings(std::span<char*> words) {
   Settings settings;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string_view word = words[i];
-    if (word == "--managed") {
-      settings.managed = true;
-    } else if (!word.starts_with("--")) {
+    if (!word.starts_with("--")) {
       settings.items.emplace_back(word);
     } else if (i + 1 == words.size() || !take_option(word, words[++i], settings)) {
       return failure(ErrorKind::invalid, fmt::format("{}: unknown option or bad value", word));
@@ -124,6 +124,7 @@ struct Watched {
   AllocationMeter meter;
   double begin_seconds = 0;
   bool ended = false;
+  WallTime ended_at = {};
   std::string phases;  // one letter per second
 };
 
@@ -143,7 +144,7 @@ class Run {
   Status stop_daemon();
   ordered_json describe(Watched& watched);
   Status write_report();
-  std::string read_socket() const { return settings_.runtime_dir + "/read.sock"; }
+  std::string read_socket() const { return std::string(kRuntimeDir) + "/read.sock"; }
 
   const Settings& settings_;
   std::vector<Watched> all_;
@@ -161,7 +162,7 @@ KnobTexts read_knobs(const Container& container) {
 Status Run::make_containers() {
   const auto mix = parse_mix(settings_.items, settings_.run);
   if (!mix) return std::unexpected(mix.error());
-  const std::string parent = settings_.cgroup_root + "/" + settings_.parent;
+  const std::string parent = settings_.cgroup_root + "/" + kParent;
   if (auto status = make_cgroup_parent(parent); !status) return status;
   for (const MixItem& item : *mix) {
     auto container = Container::create(
@@ -173,18 +174,19 @@ Status Run::make_containers() {
                     .meter = {},
                     .begin_seconds = 0,
                     .ended = false,
+                    .ended_at = {},
                     .phases = {}});
   }
   return {};
 }
 
 Status Run::start_daemon() {
-  if (!settings_.managed) return {};
+  if (settings_.mode.empty()) return {};
   const std::string log = settings_.results + "/cgphased.log";
   auto child =
       Child::start({settings_.programs + "/cgphased", "--config", settings_.config, "--cgroup-root",
                     settings_.cgroup_root, "--state-dir", settings_.state_dir, "--runtime-dir",
-                    settings_.runtime_dir, "--mode", "enforce", "--policy", settings_.policy},
+                    kRuntimeDir, "--mode", settings_.mode},
                    {.out = settings_.results + "/cgphased.out", .err = log, .cgroup = {}});
   if (!child) return std::unexpected(child.error());
   daemon_ = std::move(*child);
@@ -213,6 +215,7 @@ void Run::poll(Watched& watched, double now) {
   if (watched.ended) return;
   watched.meter.read(now, read_knobs(watched.container));
   watched.ended = now > watched.begin_seconds && !watched.container.process().running();
+  if (watched.ended) watched.ended_at = SystemClock().wall_now();
 }
 
 // One letter for each second since the last reply. If the daemon does not answer within a second,
@@ -222,7 +225,7 @@ void Run::poll_phases() {
   if (!reply || !reply->contains("containers")) return;
   for (Watched& watched : all_)
     for (const nlohmann::json& one : (*reply)["containers"]) {
-      const std::string path = "/" + settings_.parent + "/" + watched.container.item().name;
+      const std::string path = fmt::format("/{}/{}", kParent, watched.container.item().name);
       if (watched.ended || one.value("path", "") != path) continue;
       const nlohmann::json& phase = one.value("phase", nlohmann::json::object());
       const std::string letter = phase.value("letter", " ");
@@ -242,21 +245,23 @@ void Run::watch() {
       poll(watched, now);
       any |= !watched.ended;
     }
-    if (settings_.managed && turn % 2 == 0) poll_phases();
+    if (!settings_.mode.empty() && turn % 2 == 0) poll_phases();
   }
 }
 
 // Runs the commands that a user would run at the end, and stores their output beside the report.
 Status Run::ask_commands() {
-  if (!settings_.managed) return {};
+  if (settings_.mode.empty()) return {};
   std::vector<std::pair<std::string, std::vector<std::string>>> commands = {
       {"status.json", {"status", "--json"}},
       {"list.json", {"list", "--json"}},
       {"events.jsonl", {"events", "-o", "jsonl"}}};
-  for (const Watched& watched : all_)
-    for (const char* verb : {"show", "explain"})
-      commands.push_back({fmt::format("{}-{}.json", verb, watched.container.item().name),
-                          {verb, watched.container.item().name, "--json"}});
+  for (const Watched& watched : all_) {
+    const std::string& name = watched.container.item().name;
+    commands.push_back({fmt::format("history-{}.jsonl", name), {"history", name, "-o", "jsonl"}});
+    commands.push_back({fmt::format("plot-{}.out", name),
+                        {"plot", name, "-o", fmt::format("{}/{}.svg", settings_.results, name)}});
+  }
   ordered_json& statuses = daemon_report_["commands"] = ordered_json::object();
   for (auto& [file, words] : commands) {
     std::vector<std::string> argv = {settings_.programs + "/cgphase", "--socket", read_socket()};
@@ -272,7 +277,7 @@ Status Run::ask_commands() {
 
 Status Run::stop_daemon() {
   for (const Watched& watched : all_) before_stop_.push_back(read_knobs(watched.container));
-  if (!settings_.managed) return {};
+  if (settings_.mode.empty()) return {};
   daemon_report_["alive_at_end"] = daemon_.running();
   daemon_.send(SIGTERM);
   const bool ended = daemon_.wait(kDaemonStop);
@@ -324,6 +329,8 @@ ordered_json Run::describe(Watched& watched) {
           {"static",
            {{"cpu_cores", item.limits.cpu_cores}, {"memory_bytes", item.limits.memory_bytes}}},
           {"seconds", meter.seconds()},
+          {"ended_at",
+           std::chrono::duration<double>(watched.ended_at.time_since_epoch()).count()},
           {"core_seconds", meter.core_seconds()},
           {"byte_seconds", meter.byte_seconds()},
           {"changes", changes_json(meter)},
@@ -343,8 +350,7 @@ ordered_json Run::describe(Watched& watched) {
 
 Status Run::write_report() {
   ordered_json report = {{"schema", 1},
-                         {"managed", settings_.managed},
-                         {"policy", settings_.managed ? settings_.policy : "static"},
+                         {"mode", settings_.mode},
                          {"seed", settings_.run.seed},
                          {"daemon", daemon_report_}};
   ordered_json& containers = report["containers"] = ordered_json::array();
@@ -364,7 +370,7 @@ Status Run::run() {
   if (auto written = write_report(); status) status = written;
   for (Watched& watched : all_)
     if (auto removed = watched.container.remove(); status) status = removed;
-  rmdir((settings_.cgroup_root + "/" + settings_.parent).c_str());
+  rmdir((settings_.cgroup_root + "/" + kParent).c_str());
   return status;
 }
 

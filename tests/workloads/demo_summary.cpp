@@ -182,8 +182,7 @@ void judge(const std::vector<Round>& rounds, DemoSummary& summary) {
                   "a job did not finish"});
   list.push_back({daemon_well(rounds), "the daemon served, answered and stopped cleanly",
                   "the daemon did not answer or did not stop cleanly"});
-  list.push_back({summary.policy == "hold" || summary.policy == "sliding" ||
-                      all_of(summary, [](One one) { return one.phases_seen > 0; }),
+  list.push_back({all_of(summary, [](One one) { return one.phases_seen > 0; }),
                   "phases were recognised in every container",
                   "cgphase recognised no phase of a job"});
   list.push_back({all_of(summary, [](One one) { return one.lowered > 0; }),
@@ -204,6 +203,8 @@ void judge(const std::vector<Round>& rounds, DemoSummary& summary) {
       {summary.memory_share >= kLeastMemoryShare,
        fmt::format("at least {:.0f} % of GiB-hours were given back", 100 * kLeastMemoryShare),
        "cgphase left too little memory to other jobs"});
+  list.push_back({!summary.raises.empty(), "a limit rose before the phase that needed it",
+                  "no limit rose before the phase that needed it"});
 }
 
 }  // namespace
@@ -211,7 +212,7 @@ void judge(const std::vector<Round>& rounds, DemoSummary& summary) {
 double ContainerSummary::cpu_share() const { return share(core_seconds, static_core_seconds); }
 double ContainerSummary::memory_share() const { return share(byte_seconds, static_byte_seconds); }
 
-bool DemoSummary::held() const {
+bool all_held(const std::vector<Requirement>& requirements) {
   return std::all_of(requirements.begin(), requirements.end(),
                      [](const Requirement& requirement) { return requirement.held; });
 }
@@ -229,13 +230,13 @@ Result<DemoSummary> summarise(const std::vector<Round>& rounds) {
   summary.rounds = rounds.size();
   // The files are our own, so whatever is missing in them is reported as one error.
   try {
-    summary.policy = rounds[0].managed.at("policy").get<std::string>();
     summary.seed = rounds[0].managed.at("seed").get<std::uint64_t>();
     for (const Round& round : rounds)
       summary.daemon_cpu_seconds += round.managed.at("daemon").at("cpu_seconds").get<double>();
     for (std::size_t i = 0; i < rounds[0].managed.at("containers").size(); ++i)
       summary.containers.push_back(summarise_container(rounds, i));
     sum_shares(rounds, summary);
+    summary.raises = rounds.back().raises;
     judge(rounds, summary);
   } catch (const std::exception& error) {
     return failure(ErrorKind::invalid, fmt::format("run.json: {}", error.what()));
@@ -337,8 +338,8 @@ std::string table_row(const ContainerSummary& one) {
 }  // namespace
 
 std::string to_details(const DemoSummary& summary, const std::vector<Round>& rounds) {
-  std::string text = fmt::format("policy {}, seed {}, {} rounds of a managed run and its twin\n",
-                                 summary.policy, summary.seed, summary.rounds);
+  std::string text = fmt::format("seed {}, {} rounds of a managed run and its twin\n", summary.seed,
+                                 summary.rounds);
   text +=
       "\none letter a second: true phase by its first letter; recognised phase A, B, ... "
       "(- not enough history, ? unknown)\n";
@@ -354,9 +355,7 @@ std::string to_details(const DemoSummary& summary, const std::vector<Round>& rou
       "\ntogether: {:.0f} % of core-hours and {:.0f} % of GiB-hours given back; the "
       "daemon used {:.1f} CPU seconds of the guest\n",
       100 * summary.cpu_share, 100 * summary.memory_share, summary.daemon_cpu_seconds);
-  text += "\nmust hold\n";
-  for (const Requirement& one : summary.requirements)
-    text += fmt::format("  {}  {}\n", one.held ? "yes" : "NO ", one.text);
+  text += "\nraised before a phase, in the last round\n" + to_raises(summary);
   return text;
 }
 
@@ -368,44 +367,27 @@ std::string to_table(const DemoSummary& summary) {
   return text;
 }
 
-std::string to_sentence(const DemoSummary& summary) {
-  std::string broken;
-  for (const Requirement& one : summary.requirements)
-    if (!one.held) broken += (broken.empty() ? "" : ", and ") + one.failure;
-  const std::string number =
-      fmt::format("other jobs could have used {:.0f} % of the memory allotted to these jobs",
-                  100 * summary.memory_share);
-  if (!broken.empty()) return fmt::format("The demo failed, because {}; {}.\n", broken, number);
-  return fmt::format("The demo passed: {}, which did the same work as without cgphase.\n", number);
+std::string to_raises(const DemoSummary& summary) {
+  std::string text;
+  for (const Raise& raise : summary.raises) text += fmt::format("  {}\n", to_text(raise));
+  return text;
 }
 
-std::string to_progress(const DemoSummary& summary) {
+std::string to_numbers(const DemoSummary& summary) {
+  double before = 0;
+  for (const Raise& raise : summary.raises) before = std::max(before, raise.seconds_before);
   return fmt::format(
-      "  Other jobs could have used {:.0f} % of the memory allotted to these jobs.\n",
-      100 * summary.round_memory_shares.back());
+      "limits rose up to {:.0f} s before use; other jobs could have used {:.0f} % of the memory of "
+      "those that ran",
+      before, 100 * summary.memory_share);
 }
 
-nlohmann::ordered_json to_json(const DemoSummary& summary) {
-  nlohmann::ordered_json containers = nlohmann::ordered_json::array();
-  for (const ContainerSummary& one : summary.containers)
-    containers.push_back({{"name", one.name},
-                          {"cpu_share", one.cpu_share()},
-                          {"memory_share", one.memory_share()},
-                          {"throttled_periods", one.throttled_periods},
-                          {"twin_throttled_periods", one.twin_throttled_periods},
-                          {"oom_kills", one.oom_kills},
-                          {"cpu_ratio", one.cpu_ratio},
-                          {"wall_ratio", one.wall_ratio},
-                          {"lowered", one.lowered},
-                          {"raised", one.raised}});
-  return {{"schema", 1},
-          {"policy", summary.policy},
-          {"seed", summary.seed},
-          {"rounds", summary.rounds},
-          {"held", summary.held()},
-          {"cpu_share", summary.cpu_share},
-          {"memory_share", summary.memory_share},
-          {"containers", std::move(containers)}};
+std::string to_sentence(const std::vector<Requirement>& requirements, const std::string& numbers) {
+  std::string broken;
+  for (const Requirement& one : requirements)
+    if (!one.held) broken += (broken.empty() ? "" : ", and ") + one.failure;
+  if (!broken.empty()) return fmt::format("The demo failed, because {}: {}.\n", broken, numbers);
+  return fmt::format("The demo passed: {}.\n", numbers);
 }
 
 }  // namespace cgphase::workloads

@@ -1,5 +1,5 @@
-// Evaluates the runs of scripts/demo: how much was saved, and whether all requirements are met.
-// Pure: from the run.json files of demo_mix to a verdict and its text.
+// Evaluates the rounds of scripts/demo: how much was saved, and whether all requirements are met.
+// Pure: from what demo_mix wrote to a verdict and its text.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "tests/workloads/demo_raise.h"
 
 namespace cgphase::workloads {
 
@@ -19,6 +20,7 @@ inline constexpr double kLeastMemoryShare = 0.10;
 // The run with the daemon and its unmanaged twin: same mix, seed and static limits.
 struct Round {
   nlohmann::json managed, twin;
+  std::vector<Raise> raises = {};  // before a phase, in the managed run
 };
 
 // One container over all rounds. "static" is the allocation by its user's limits over the same
@@ -53,16 +55,14 @@ struct Requirement {
 };
 
 struct DemoSummary {
-  std::string policy;
   std::uint64_t seed = 0;
   std::size_t rounds = 0;
   double daemon_cpu_seconds = 0;
   std::vector<ContainerSummary> containers;
   double cpu_share = 0, memory_share = 0;  // given back, of all containers
   std::vector<double> round_cpu_shares, round_memory_shares;
+  std::vector<Raise> raises;  // of the last round
   std::vector<Requirement> requirements;
-
-  bool held() const;
 };
 
 // The median; 0 if there is no value.
@@ -73,11 +73,13 @@ Result<DemoSummary> summarise(const std::vector<Round>& rounds);
 
 // Every number of the runs, for the file that scripts/demo keeps.
 std::string to_details(const DemoSummary& summary, const std::vector<Round>& rounds);
-// What scripts/demo prints: one row per container, then one sentence with one number.
+// What scripts/demo prints: one row per container, and one line per raise before a phase.
 std::string to_table(const DemoSummary& summary);
-std::string to_sentence(const DemoSummary& summary);
-// The number of the last round so far, in one sentence.
-std::string to_progress(const DemoSummary& summary);
-nlohmann::ordered_json to_json(const DemoSummary& summary);
+std::string to_raises(const DemoSummary& summary);
+// The numbers of the last sentence.
+std::string to_numbers(const DemoSummary& summary);
+// Whether the demo passed, why not, and the numbers.
+std::string to_sentence(const std::vector<Requirement>& requirements, const std::string& numbers);
+bool all_held(const std::vector<Requirement>& requirements);
 
 }  // namespace cgphase::workloads

@@ -44,15 +44,15 @@ Round make_round(double managed_cpu_seconds) {
     containers.push_back(container(name, managed_cpu_seconds));
     twins.push_back(container(name, 1.0));
   }
-  return {{{"policy", "phase"},
-           {"seed", 3},
+  return {{{"seed", 3},
            {"containers", containers},
            {"daemon",
             {{"alive_at_end", true},
              {"exit_status", 0},
              {"cpu_seconds", 0.5},
              {"commands", {{"list.json", 0}}}}}},
-          {{"policy", "static"}, {"seed", 3}, {"containers", twins}, {"daemon", nullptr}}};
+          {{"seed", 3}, {"containers", twins}, {"daemon", nullptr}},
+          {{.container = "a", .knob = "memory.high", .seconds_before = 61}}};
 }
 
 std::vector<Round> make_rounds() { return {make_round(1.0), make_round(1.3), make_round(1.1)}; }
@@ -60,7 +60,7 @@ std::vector<Round> make_rounds() { return {make_round(1.0), make_round(1.3), mak
 bool held(const std::vector<Round>& rounds) {
   const auto summary = summarise(rounds);
   REQUIRE(summary.has_value());
-  return summary->held();
+  return all_held(summary->requirements);
 }
 
 }  // namespace
@@ -95,6 +95,14 @@ TEST_CASE("demo: it passes if everything is in order") { CHECK(held(make_rounds(
 TEST_CASE("demo: a CPU ratio of 1.15 passes and a higher one does not") {
   CHECK(held({make_round(1.15)}));
   CHECK_FALSE(held({make_round(1.16)}));
+}
+
+TEST_CASE("demo: no raise before a phase in the last round fails it") {
+  auto rounds = make_rounds();
+  rounds[0].raises.clear();
+  CHECK(held(rounds));
+  rounds.back().raises.clear();
+  CHECK_FALSE(held(rounds));
 }
 
 TEST_CASE("demo: one OOM kill fails it") {
@@ -188,13 +196,19 @@ TEST_CASE("demo: a row has the phases, limits, freed shares, throttling, kills a
     CHECK_MESSAGE(text.find(part) != std::string::npos, part, text);
 }
 
-TEST_CASE("demo: the sentence has one number, and the reason where the demo failed") {
+TEST_CASE("demo: the sentence has the numbers, and the reasons where the demo failed") {
   auto rounds = make_rounds();
-  CHECK(to_sentence(summarise(rounds).value()) ==
-        "The demo passed: other jobs could have used 50 % of the memory allotted to these jobs, "
-        "which did the same work as without cgphase.\n");
+  const auto sentence = [&] {
+    const auto summary = summarise(rounds).value();
+    return to_sentence(summary.requirements, to_numbers(summary));
+  };
+  CHECK(sentence() ==
+        "The demo passed: limits rose up to 61 s before use; other jobs could have used 50 % of "
+        "the memory of those that ran.\n");
   rounds[1].managed["containers"][2]["oom_kills"] = 1;
-  CHECK(to_sentence(summarise(rounds).value()) ==
-        "The demo failed, because the kernel killed a process of a job for lack of memory; other "
-        "jobs could have used 50 % of the memory allotted to these jobs.\n");
+  rounds.back().raises.clear();
+  CHECK(sentence() ==
+        "The demo failed, because the kernel killed a process of a job for lack of memory, and no "
+        "limit rose before the phase that needed it: limits rose up to 0 s before use; other jobs "
+        "could have used 50 % of the memory of those that ran.\n");
 }
