@@ -42,7 +42,8 @@ class SimulatedCgroup {
       if (cpu->raises > 0) raise_cpu(cores);
     }
     if (!memory) return;
-    events_ += memory->passed ? 1 : 0;
+    // The limit is memory.high: the kernel delays and reclaims above it, and kills nothing.
+    high_events_ += memory->passed ? 1 : 0;
     if (memory->raises > 0) limits_.memory_high = original_.memory_high;
   }
 
@@ -61,8 +62,7 @@ class SimulatedCgroup {
     add(sample.cpu.nr_periods, periods_);
     add(sample.cpu.nr_throttled, throttled_periods_);
     add(sample.cpu.throttled_usec, throttled_usec_);
-    add(sample.memory_events.max, events_);
-    add(sample.memory_events.oom, events_);
+    add(sample.memory_events.high, high_events_);
     const auto limit = limits_.memory_bytes();
     if (limit && sample.memory_current)
       sample.memory_current = std::min(*sample.memory_current, *limit);
@@ -82,7 +82,7 @@ class SimulatedCgroup {
   const Execution& execution_;
   Limits limits_, original_;
   ServedUsage used_;
-  double throttled_usec_ = 0, throttled_periods_ = 0, periods_ = 0, events_ = 0;
+  double throttled_usec_ = 0, throttled_periods_ = 0, periods_ = 0, high_events_ = 0;
 };
 
 class SafeRun {

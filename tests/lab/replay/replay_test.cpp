@@ -239,6 +239,24 @@ TEST_CASE("safety rules keep limits between their floor and the original") {
   }
 }
 
+// The limit is memory.high, which kills nothing, so there is no quarantine of a day.
+TEST_CASE("after need has passed a lowered limit, the rules lower it again within an hour") {
+  ReplayInput input;
+  Execution& run = input.executions.emplace_back(run_of("job", seconds(0), 5, 7200));
+  input.engine = default_engine();
+  for (TraceRow& row : run.rows) row.sample.memory.anon_bytes = 40 * kMiB;
+  const auto original = static_cast<double>(run.original.memory_bytes()->value);
+  for (std::size_t i = 3600; i < 3605; ++i)
+    run.rows[i].sample.memory.anon_bytes = 200 * kMiB;
+  ReplaySettings settings = kClosed;
+  settings.safety = true;
+  const ExecutionResult result = played(input, settings, named("phase")).executions.at(0);
+  CHECK(result.memory.would_oom == 1);
+  CHECK(result.limits.memory_bytes.at(3599) < 0.5 * original);
+  CHECK(result.limits.memory_bytes.at(3604) == original);
+  CHECK(result.limits.memory_bytes.at(7199) < original);
+}
+
 TEST_CASE("AI4DL's policies report what they need") {
   const auto refused = replay(one_run(), kOpen, named("ai4dl-phase-compat"), false);
   REQUIRE_FALSE(refused);
