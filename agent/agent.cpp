@@ -73,11 +73,7 @@ bool rivalled(const ContainerView& view) {
 
 // Not enforced, but its original limits could not be restored yet.
 bool left_lowered(const ContainerView& view) {
-  return view.mode != Mode::enforce &&
-         !(is_original(view.in_force, view.original, Resource::cpu) &&
-           is_original(view.in_force, view.original, Resource::memory) &&
-           view.in_force.memory_max == view.original.memory_max &&
-           is_original(view.in_force, view.original, Resource::cpu_weight));
+  return view.mode != Mode::enforce && !all_original(view.in_force, view.original);
 }
 
 // No other run of the daemon has this name, also if the process id is used again.
@@ -160,6 +156,7 @@ TickInput Agent::collect() {
     input = TickInput{.now = input.now};
   }
   if (parts_.fast_path) parts_.fast_path->close_dropped();
+  if (parts_.kernel_writer != nullptr) parts_.kernel_writer->settle_thawed();
   const auto gpu_scan_wanted = [this](CgroupId id) {
     const ContainerView* view = parts_.core.find(id);
     return view != nullptr && view->wants_gpu_look;
@@ -317,7 +314,8 @@ void Agent::submit(const Decision& decision) {
                      .raise = decision.direction == Direction::raise &&
                               decision.resource != Resource::cpu_weight,
                      .grant = decision.reason == Reason::budget,
-                     .decided = decision.time, .reason = why(decision)};
+                     .decided = decision.time, .reason = why(decision),
+                     .deadline = decision.deadline()};
   const bool lowers_memory =
       decision.resource == Resource::memory && decision.direction == Direction::lower;
   if (const auto bytes = decision.new_limits.memory_bytes(); lowers_memory && bytes)

@@ -56,6 +56,7 @@ constexpr Text kTexts[] = {
     {KernelFile::io_stat, "8:0 rbytes=1052672 wbytes=524288 rios=31 wios=12 dbytes=0 dios=0\n"},
     {KernelFile::pids_current, "7\n"}, {KernelFile::pids_max, "4915\n"},
     {KernelFile::cgroup_events, "populated 1\nfrozen 0\n"},
+    {KernelFile::cgroup_freeze, "0\n"},
     {KernelFile::cpu_max, "200000 100000\n"}, {KernelFile::cpu_max_burst, "0\n"},
     {KernelFile::cpu_weight, "100\n"}, {KernelFile::memory_max, "536870912\n"},
     {KernelFile::memory_high, "max\n"}, {KernelFile::memory_low, "0\n"},

@@ -173,12 +173,18 @@ Status parse_knob(Knob knob, std::string_view text, Limits& limits) {
     case Knob::memory_max: return parse_memory_into(knob, line, limits.memory_max);
     case Knob::memory_high: return parse_memory_into(knob, line, limits.memory_high);
     case Knob::cpu_max_burst:
-    case Knob::cpu_weight: break;
+    case Knob::cpu_weight:
+    case Knob::cgroup_freeze: break;
   }
   const auto number = parse_u64(line);
   if (!number) return refuse(knob, line);
   if (knob == Knob::cpu_max_burst) {
     limits.cpu_max_burst = Microseconds{*number};
+    return {};
+  }
+  if (knob == Knob::cgroup_freeze) {
+    if (*number > 1) return refuse(knob, line);
+    limits.frozen = *number == 1;
     return {};
   }
   if (*number > kLargestWeight) return refuse(knob, line);
@@ -200,6 +206,9 @@ Result<KnobText> format_knob(Knob knob, const Limits& limits) {
       return TextBuilder().number(*limits.cpu_weight).done();
     case Knob::memory_max: return format_memory(knob, limits.memory_max);
     case Knob::memory_high: return format_memory(knob, limits.memory_high);
+    case Knob::cgroup_freeze:
+      if (!limits.frozen) return absent(knob);
+      return TextBuilder().number(*limits.frozen ? 1 : 0).done();
   }
   return absent(knob);
 }
@@ -225,6 +234,7 @@ std::strong_ordering compare_knob(Knob knob, const Limits& after, const Limits& 
     case Knob::cpu_weight: return compare_number(after.cpu_weight, before.cpu_weight);
     case Knob::memory_max: return compare_memory(after.memory_max, before.memory_max);
     case Knob::memory_high: return compare_memory(after.memory_high, before.memory_high);
+    case Knob::cgroup_freeze: return compare_number(before.frozen, after.frozen);
   }
   return std::strong_ordering::equal;
 }
@@ -236,6 +246,7 @@ void copy_knob(Knob knob, const Limits& from, Limits& to) {
     case Knob::cpu_weight: to.cpu_weight = from.cpu_weight; return;
     case Knob::memory_max: to.memory_max = from.memory_max; return;
     case Knob::memory_high: to.memory_high = from.memory_high; return;
+    case Knob::cgroup_freeze: to.frozen = from.frozen; return;
   }
 }
 
@@ -255,7 +266,8 @@ std::array<Knob, kKnobCount> write_order(const Limits& before, const Limits& aft
     return direction != 0 ? direction > 0 : compare_knob(second, after, before) > 0;
   };
   std::array<Knob, kKnobCount> order = {Knob::cpu_max_burst, Knob::cpu_max, Knob::cpu_weight,
-                                        Knob::memory_high, Knob::memory_max};
+                                        Knob::memory_high, Knob::memory_max,
+                                        Knob::cgroup_freeze};
   if (rises(Knob::cpu_max, Knob::cpu_max_burst)) std::swap(order[0], order[1]);
   if (rises(Knob::memory_max, Knob::memory_high)) std::swap(order[3], order[4]);
   return order;

@@ -16,7 +16,8 @@
 namespace cgphase {
 
 inline constexpr std::array<Knob, kKnobCount> kKnobs = {
-    Knob::cpu_max, Knob::cpu_max_burst, Knob::cpu_weight, Knob::memory_max, Knob::memory_high};
+    Knob::cpu_max,    Knob::cpu_max_burst, Knob::cpu_weight,
+    Knob::memory_max, Knob::memory_high,   Knob::cgroup_freeze};
 
 // Bounds of the kernel. A value outside them is rejected before the write.
 inline constexpr std::uint64_t kSmallestQuotaUsec = 1'000;
@@ -56,7 +57,7 @@ bool same_value(Knob knob, const KnobText& left, const KnobText& right);
 
 // Whether the limit of `knob` in `after` is lower (less), higher (greater) or the same as in
 // `before`. "max" is above every number. cpu.max is compared by quota / period. An absent field is
-// equal to everything.
+// equal to everything. Frozen is lower than running.
 std::strong_ordering compare_knob(Knob knob, const Limits& after, const Limits& before);
 
 void copy_knob(Knob knob, const Limits& from, Limits& to);

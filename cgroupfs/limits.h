@@ -35,8 +35,10 @@ struct MemoryLimit {
 };
 
 // The files that cgphase may write. Each has one row in control/ and one property test.
-enum class Knob : std::uint8_t { cpu_max, cpu_max_burst, cpu_weight, memory_max, memory_high };
-inline constexpr int kKnobCount = 5;
+enum class Knob : std::uint8_t {
+  cpu_max, cpu_max_burst, cpu_weight, memory_max, memory_high, cgroup_freeze
+};
+inline constexpr int kKnobCount = 6;
 
 constexpr const char* file_name(Knob knob) {
   switch (knob) {
@@ -45,6 +47,7 @@ constexpr const char* file_name(Knob knob) {
     case Knob::cpu_weight: return "cpu.weight";
     case Knob::memory_max: return "memory.max";
     case Knob::memory_high: return "memory.high";
+    case Knob::cgroup_freeze: return "cgroup.freeze";
   }
   return "";
 }
@@ -57,6 +60,8 @@ struct Limits {
   std::optional<MemoryLimit> memory_high;
   std::optional<MemoryLimit> memory_low;
   std::optional<MemoryLimit> memory_min;
+  // cgroup.freeze of this cgroup. An ancestor may be frozen, too.
+  std::optional<bool> frozen;
   friend bool operator==(const Limits&, const Limits&) = default;
 
   // The limit in cores. Absent if the file is missing or contains "max".

@@ -17,7 +17,8 @@ constexpr std::size_t index_of(KernelFile file) { return static_cast<std::size_t
 constexpr KernelFile kFilesOfLimits[] = {
     KernelFile::cpu_max,    KernelFile::cpu_max_burst, KernelFile::cpu_weight,
     KernelFile::memory_max, KernelFile::memory_high,   KernelFile::memory_low,
-    KernelFile::memory_min, KernelFile::memory_swap_max, KernelFile::pids_max};
+    KernelFile::memory_min, KernelFile::memory_swap_max, KernelFile::pids_max,
+    KernelFile::cgroup_freeze};
 
 // Reads a kernel file with one pread. After a failure the result is absent, and errno is set.
 std::optional<std::string_view> read_text(int fd, std::span<char> buffer) {
@@ -103,6 +104,7 @@ const char* kernel_file_name(KernelFile file) {
     case KernelFile::memory_swap_max: return "memory.swap.max";
     case KernelFile::pids_max: return "pids.max";
     case KernelFile::memory_events_local: return "memory.events.local";
+    case KernelFile::cgroup_freeze: return file_name(Knob::cgroup_freeze);
   }
   return "";
 }
@@ -351,6 +353,10 @@ void CgroupFiles::read_limits(std::span<char> buffer) {
   put(limits.cpu_weight, [&] { return as_weight(read_count(KernelFile::cpu_weight, buffer)); });
   put(limits.memory_max, [&] { return memory(KernelFile::memory_max); });
   put(limits.memory_high, [&] { return memory(KernelFile::memory_high); });
+  put(limits.frozen, [&]() -> std::optional<bool> {
+    const Counter number = read_count(KernelFile::cgroup_freeze, buffer);
+    return number ? std::optional(*number != 0) : std::nullopt;
+  });
   failed_ = failed;
 }
 

@@ -28,8 +28,9 @@ enum class KernelFile : std::uint8_t {
   cpu_max, cpu_max_burst, cpu_weight, memory_max, memory_high,
   cpu_pressure, memory_pressure, io_pressure,
   memory_low, memory_min, memory_swap_max, pids_max, memory_events_local,
+  cgroup_freeze,
 };
-inline constexpr std::size_t kKernelFileCount = 22;
+inline constexpr std::size_t kKernelFileCount = 23;
 const char* kernel_file_name(KernelFile file);
 
 // The kernel updates pressure every 2 s. The period is slightly shorter, so that a tick that comes

@@ -20,6 +20,7 @@ constexpr DirectoryChange kAllChanged{true, true};
 DirectoryChange change_of(std::string_view file_name) {
   if (file_name.starts_with("memory.events") || file_name == "cgroup.events")
     return {.events = true};
+  if (file_name == "cgroup.freeze") return {.limits = true};
   // cgroup.subtree_control creates and removes files, but in the children.
   if (file_name.starts_with("cgroup.") || file_name.ends_with(".pressure") ||
       file_name.ends_with(".events") || file_name == "memory.reclaim")

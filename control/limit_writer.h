@@ -27,6 +27,8 @@ struct LimitChange {
   // A lowering is refused if a program has started in the container since. Absent: not checked.
   std::optional<MonotonicTime> decided = {};
   std::string reason;  // for the lease record
+  // The lease ends then, even if this process hangs. A later write is refused. Absent: never.
+  std::optional<MonotonicTime> deadline = {};
   // memory.high or memory.max is not lowered if need, reread just before the write, exceeds this.
   std::optional<Bytes> memory_need_ceiling;
 };

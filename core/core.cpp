@@ -13,6 +13,7 @@
 #include "core/grants.h"
 #include "core/reclaim.h"
 #include "core/sensing.h"
+#include "core/shortage.h"
 #include "policy/ceiling.h"
 #include "policy/safety/limit_arithmetic.h"
 
@@ -34,6 +35,7 @@ void merge(const Limits& found, Limits& limits) {
   replace(found.cpu_weight, limits.cpu_weight);
   replace(found.memory_max, limits.memory_max);
   replace(found.memory_high, limits.memory_high);
+  replace(found.frozen, limits.frozen);
 }
 
 // Whether a value is put back that was above the original: a weight, or what the budget granted.
@@ -136,7 +138,8 @@ struct Core::Container {
 
 Core::Core(const CoreConfig& config, std::shared_ptr<const PhaseEngine> engine)
     : config_(config), safety_(std::make_shared<const SafetyConfig>(config.safety)),
-      engine_(std::move(engine)), next_decision_id_(config.first_decision_id) {}
+      engine_(std::move(engine)), shortage_rule_(std::make_unique<ShortageRule>()),
+      next_decision_id_(config.first_decision_id) {}
 Core::Core(Core&&) noexcept = default;
 Core& Core::operator=(Core&&) noexcept = default;
 Core::~Core() = default;
@@ -272,12 +275,14 @@ void Core::find_nested() {
   std::ranges::stable_sort(by_path, comes_before, [](const Container* container) -> auto& {
     return container->view.info.path;
   });
-  std::vector<const Container*> open;  // each contains the next
+  std::vector<Container*> open;  // each contains the next
   for (Container* container : by_path) {
     while (!open.empty() && !lies_in(container->view.info.path, open.back()->view.info.path))
       open.pop_back();
     container->around = open.empty() ? nullptr : open.back();
     container->view.inside = container->around != nullptr;
+    container->view.around_others = false;
+    if (!open.empty()) open.back()->view.around_others = true;
     open.push_back(container);
   }
 }
@@ -334,6 +339,9 @@ void Core::step_sample(const TickInput& input, TickOutput& output) {
   }
   const std::vector<Claimant> claimants = this->claimants();
   grant_shares(config_.budget, tick.host, input.outside, claimants);
+  if (const auto cold =
+          shortage_rule_->step(config_.budget, tick.host, input.outside, claimants))
+    output.reclaims.push_back(*cold);
   for (const Sample& sample : tick.containers)
     decide(*containers_.find(sample.id)->second, sample, tick, output.decisions);
   save_runs(tick.time);
@@ -448,6 +456,7 @@ void Core::decide(Container& container, const Sample& sample, const NodeSample& 
       .time = tick.time, .interval_seconds = container.interval_seconds, .sample = &sample,
       .previous = first ? nullptr : &view.sample, .gap = container.gap, .phase = view.phase,
       .owner = view.info.owner, .mode = view.mode, .terms = view.terms, .grant = view.grant,
+      .shortage = view.shortage,
       .cpu_lever = config_.cpu_lever,
       .hands_off = other_manager_ || !view.info.hands_off.empty(),
       .manage_unlimited = config_.manage_unlimited,
@@ -472,6 +481,7 @@ void Core::decide(Container& container, const Sample& sample, const NodeSample& 
   view.cpu_blocked_by = container.safety.blocked_by(Resource::cpu);
   view.memory_blocked_by = container.safety.blocked_by(Resource::memory);
   view.wants_gpu_look = container.safety.wants_gpu_look();
+  view.may_freeze = container.safety.may_freeze();
   view.sample = sample;
   container.previous_time = sample.read_time.value_or(tick.time);
   container.lowest_cpu_cores.reset();
@@ -492,7 +502,9 @@ void Core::finish(const FinishedWrite& write, MonotonicTime now, TickOutput& out
   if (write.end == WriteEnd::done)
     output.applied.push_back({AppliedChange::Origin::decision, decision, write.in_force});
   Limits found_after = write.in_force;
-  if (decision.resource != Resource::cpu_weight) found_after.cpu_weight.reset();  // not judged yet
+  // Not judged yet.
+  if (decision.resource != Resource::cpu_weight) found_after.cpu_weight.reset();
+  if (decision.resource != Resource::freeze) found_after.frozen.reset();
   container->second->in_force(found_after);
   container->second->safety.written(decision, write.end, write.in_force, now);
 }
@@ -534,7 +546,8 @@ void Core::put_back(const RestoredLimits& restored, MonotonicTime now, TickOutpu
   };
   for (const auto& [resource, knob] : {std::pair(Resource::cpu, Knob::cpu_max),
                                        std::pair(Resource::memory, Knob::memory_high),
-                                       std::pair(Resource::cpu_weight, Knob::cpu_weight)}) {
+                                       std::pair(Resource::cpu_weight, Knob::cpu_weight),
+                                       std::pair(Resource::freeze, Knob::cgroup_freeze)}) {
     if (left(knob)) continue;
     Limits originals = view->in_force;
     for (const Knob one : kKnobs)

@@ -20,6 +20,7 @@
 #include "model/feature_extractor.h"
 #include "model/phase_tracker.h"
 #include "policy/budget/host_share.h"
+#include "policy/budget/shortage.h"
 #include "policy/budget_config.h"
 #include "policy/decision.h"
 #include "policy/policy.h"
@@ -30,6 +31,7 @@
 namespace cgphase {
 
 struct Claimant;
+class ShortageRule;
 
 // More missed intervals than this start a new history and forbid lowering (docs/safety.md). Code
 // that plays recordings uses the same number.
@@ -84,9 +86,12 @@ struct ContainerView {
   Recommendation recommendation;                          // recommended, before the safety rules
   Pin pin;
   Grant grant;
+  Shortage shortage;
+  bool may_freeze = false;                  // SafetyRules::may_freeze()
   Verdict cpu_blocked_by = Verdict::observe_mode;
   Verdict memory_blocked_by = Verdict::observe_mode;
   bool wants_gpu_look = false;              // SafetyRules::wants_gpu_look()
+  bool around_others = false;               // another tracked container is inside
   bool inside = false;                      // inside another tracked container, which is charged
                                             // for the same use
   // An enclosing container has such a limit. Only what that container gives back is available to
@@ -201,6 +206,7 @@ class Core {
   std::vector<Outcome> outcomes_;             // of removed containers
   ForeignWrites foreign_writes_;
   MonotonicTime next_reclaim_;
+  std::unique_ptr<ShortageRule> shortage_rule_;
   Totals totals_;
   HostBudget budget_;
   SafetyMemory safety_memory_;

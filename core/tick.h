@@ -71,7 +71,8 @@ struct AppliedChange {
   Limits in_force;
 };
 
-// Page cache to reclaim, because it alone keeps memory.high from following need.
+// Memory to reclaim: page cache that alone keeps memory.high from following need, or cold memory of
+// class batch while the host is short.
 struct CacheReclaim {
   CgroupId container;
   Bytes bytes;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,8 +18,9 @@ namespace cgphase {
 
 enum class Mode : std::uint8_t { observe, advise, enforce };
 
-// Weight is the share of contended CPU; the other two are limits.
-enum class Resource : std::uint8_t { cpu, memory, cpu_weight };
+// CPU and memory are limits. Weight is the share of contended CPU. Freeze stops all processes.
+enum class Resource : std::uint8_t { cpu, memory, cpu_weight, freeze };
+inline constexpr std::size_t kResourceCount = 4;
 
 constexpr Resource resource_of(Knob knob) {
   switch (knob) {
@@ -27,6 +29,7 @@ constexpr Resource resource_of(Knob knob) {
     case Knob::cpu_weight: return Resource::cpu_weight;
     case Knob::memory_max:
     case Knob::memory_high: return Resource::memory;
+    case Knob::cgroup_freeze: return Resource::freeze;
   }
   return Resource::cpu;
 }
@@ -52,6 +55,9 @@ enum class Reason : std::uint8_t {
   silence,              // restored by cgphase-restore, because the daemon was silent for too long
   service_class,        // the weight of the container's class
   budget,               // what the host's budget grants
+  memory_short,         // frozen, because the needs of all exceed the host's budget
+  memory_fits,          // thawed, because they fit again
+  freeze_over,          // thawed, because its owner allows no more at once
 };
 
 // The answer of the safety rules.
@@ -103,6 +109,14 @@ struct Decision {
   double statistic = 0;       // recommended by the policy before the safety rules, cores or bytes
   double sample_count = 0;    // samples in the statistic
   Evidence evidence = {};
+
+  // When a freeze must end. Absent if it is none.
+  std::optional<MonotonicTime> deadline() const {
+    const auto longest = evidence[Fact::freeze_seconds];
+    if (resource != Resource::freeze || direction != Direction::lower || !longest)
+      return std::nullopt;
+    return time + std::chrono::seconds(static_cast<std::int64_t>(*longest));
+  }
 };
 
 // How the write of a decision ended.
@@ -145,6 +159,7 @@ constexpr const char* to_string(Resource resource) {
     case Resource::cpu: return "cpu";
     case Resource::memory: return "memory";
     case Resource::cpu_weight: return "cpu_weight";
+    case Resource::freeze: return "freeze";
   }
   return "";
 }
@@ -170,6 +185,9 @@ constexpr const char* to_string(Reason reason) {
     case Reason::silence: return "silence";
     case Reason::service_class: return "service_class";
     case Reason::budget: return "budget";
+    case Reason::memory_short: return "memory_short";
+    case Reason::memory_fits: return "memory_fits";
+    case Reason::freeze_over: return "freeze_over";
   }
   return "";
 }

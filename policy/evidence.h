@@ -9,8 +9,8 @@
 
 namespace cgphase {
 
-// Units: bytes, cores, or shares of time from 0 to 1. Rates and stalls are those of the last
-// interval.
+// Units: bytes, cores, seconds, or shares of time from 0 to 1. Rates and stalls are those of the
+// last interval.
 enum class Fact : std::size_t {
   cpu_cores,
   memory_need_bytes,
@@ -26,8 +26,9 @@ enum class Fact : std::size_t {
   major_faults_per_sec,
   floor,                      // the lowest limit that the safety rules would write, cores or bytes
   earlier_runs,               // runs of the image that saw this phase
+  freeze_seconds,             // the longest time that it may be frozen
 };
-inline constexpr std::size_t kFactCount = 14;
+inline constexpr std::size_t kFactCount = 15;
 
 // Names as used in JSON and, after "fact_", as columns of the journal.
 constexpr const char* to_string(Fact fact) {
@@ -36,7 +37,7 @@ constexpr const char* to_string(Fact fact) {
       "memory_current_bytes", "memory_growth_bytes_per_sec", "cpu_some_avg10",
       "memory_some_avg10", "memory_full_avg10",           "io_some_avg10",
       "throttled_ratio",   "refaults_per_sec",            "major_faults_per_sec",
-      "floor",             "earlier_runs"};
+      "floor",             "earlier_runs",                "freeze_seconds"};
   return kNames[static_cast<std::size_t>(fact)];
 }
 

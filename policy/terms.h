@@ -2,6 +2,7 @@
 // configuration (docs/concepts.md).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -25,6 +26,8 @@ struct Terms {
   std::optional<Cores> cpu_max;
   std::optional<Bytes> memory_max;
   std::optional<bool> sleep;  // memory is reclaimed while idle; absent: by class (core/sleep.h)
+  // While the host is short of memory, cgphase may freeze a container of class batch for so long.
+  std::optional<std::chrono::seconds> freeze_longest;
   friend bool operator==(const Terms&, const Terms&) = default;
 };
 

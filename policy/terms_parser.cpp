@@ -1,6 +1,7 @@
 #include "policy/terms_parser.h"
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 
 #include "base/parse.h"
@@ -11,6 +12,7 @@ namespace {
 
 constexpr double kMostCores = 1'000'000;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 60;
+constexpr std::chrono::seconds kShortestFreeze{1}, kLongestFreeze{600};
 
 struct ClassName {
   std::string_view name;
@@ -53,9 +55,18 @@ Status set_term(Terms& terms, std::string_view key, std::string_view value) {
     terms.sleep = value == "on";
     return {};
   }
+  if (key == "freeze") {
+    const auto nanoseconds = parse_duration_ns(value);
+    const auto time = std::chrono::floor<std::chrono::seconds>(
+        std::chrono::nanoseconds(nanoseconds.value_or(0)));
+    if (time < kShortestFreeze || time > kLongestFreeze)
+      return refused("a time from 1s to 10min, such as 30s");
+    terms.freeze_longest = time;
+    return {};
+  }
   return failure(ErrorKind::invalid,
                  escape_name(key) + ": no term; there are class, cpu.min, cpu.max, memory.min, "
-                                    "memory.max and sleep");
+                                    "memory.max, sleep and freeze");
 }
 
 Status set_terms(Terms& terms, std::string_view text) {

@@ -10,10 +10,11 @@ namespace cgphase {
 
 // The names of all terms. Labels have the prefix "cgphase.".
 inline constexpr std::string_view kTermNames[] = {"class",      "cpu.min",    "cpu.max",
-                                                  "memory.min", "memory.max", "sleep"};
+                                                  "memory.min", "memory.max", "sleep",
+                                                  "freeze"};
 
-// Sets the term `key`, one of kTermNames. CPU is in cores, memory is a size, sleep is on or off.
-// The classes of jobs are names of these: inference is critical, sidecar is standard, training is
+// Sets the term `key`, one of kTermNames. CPU is in cores, memory is a size, sleep is on or off,
+// freeze is a time. The classes of jobs are names of these: inference is critical, sidecar is standard, training is
 // batch. Errors: invalid (an unknown key or value; says what is allowed).
 Status set_term(Terms& terms, std::string_view key, std::string_view value);
 

@@ -117,6 +117,7 @@ class FieldWriter {
   static nlohmann::json json_of(Bytes bytes) { return bytes.value; }
   static nlohmann::json json_of(Cores cores) { return cores.value; }
   static nlohmann::json json_of(Microseconds time) { return time.value; }
+  static nlohmann::json json_of(std::chrono::seconds time) { return time.count(); }
   static nlohmann::json json_of(const MemoryLimit& limit) { return json_of(limit.bytes); }
   template <class T>
   static nlohmann::json json_of(const std::optional<T>& value) {
@@ -248,6 +249,12 @@ class FieldReader {
   static bool take(const json& from, Bytes& bytes) { return take(from, bytes.value); }
   static bool take(const json& from, Cores& cores) { return take(from, cores.value); }
   static bool take(const json& from, Microseconds& time) { return take(from, time.value); }
+  static bool take(const json& from, std::chrono::seconds& time) {
+    std::int64_t count = 0;
+    if (!take_integer(from, count)) return false;
+    time = std::chrono::seconds(count);
+    return true;
+  }
   static bool take(const json& from, MemoryLimit& limit) { return take(from, limit.bytes); }
   template <class T>
   static bool take(const json& from, std::optional<T>& value) {

@@ -40,7 +40,7 @@ std::string now_text(const ExplainReport& report, const Decision& decision) {
   if (now.paused) return "it is paused";
   if (now.mode == Mode::observe)
     return then == Verdict::observe_mode ? "" : std::string(because(Verdict::observe_mode));
-  if (decision.resource == Resource::cpu_weight) return "";
+  if (decision.resource != Resource::cpu && decision.resource != Resource::memory) return "";
   const auto& blocked_by =
       decision.resource == Resource::cpu ? now.cpu_blocked_by : now.memory_blocked_by;
   if (then == Verdict::allowed || !blocked_by || *blocked_by == then) return "";

@@ -31,6 +31,7 @@ void visit_fields(auto& field, Is<Limits> auto& limits) {
   field.if_present("memory_high_bytes", limits.memory_high);
   field.if_present("memory_low_bytes", limits.memory_low);
   field.if_present("memory_min_bytes", limits.memory_min);
+  field.if_present("frozen", limits.frozen);
 }
 
 void visit_fields(auto& field, Is<Phase> auto& phase) {
@@ -97,6 +98,7 @@ void visit_fields(auto& field, Is<Terms> auto& terms) {
   field("cpu_max_cores", terms.cpu_max);
   field("memory_max_bytes", terms.memory_max);
   field("sleep", terms.sleep);
+  field("freeze_seconds", terms.freeze_longest);
 }
 
 void visit_fields(auto& field, Is<Pin> auto& pin) {

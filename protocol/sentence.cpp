@@ -43,12 +43,14 @@ constexpr Phrase kPhrases[] = {
 };
 
 std::string amount(Resource resource, double value) {
-  return resource == Resource::memory ? human_bytes(value) : fmt::format("{:.2f} cores", value);
+  return resource == Resource::memory || resource == Resource::freeze
+             ? human_bytes(value) : fmt::format("{:.2f} cores", value);
 }
 
 std::string limit_text(Resource resource, const Limits& limits) {
   if (resource == Resource::cpu_weight)
     return limits.cpu_weight ? std::to_string(*limits.cpu_weight) : "no weight";
+  if (resource == Resource::freeze) return limits.frozen == true ? "frozen" : "running";
   if (resource == Resource::cpu) {
     const auto cores = limits.cpu_cores();
     return cores ? amount(resource, cores->value) : "no limit";
@@ -83,6 +85,10 @@ std::string why(const Decision& decision) {
     case Reason::silence:
       return "the daemon was silent for too long, and cgphase-restore put the original back";
     case Reason::budget: return "of the host's budget at " + usage + " in use";
+    case Reason::memory_short:
+      return fmt::format("the host is short of memory by {} and its class is batch", statistic);
+    case Reason::memory_fits: return "the host is no longer short of memory";
+    case Reason::freeze_over: return "its owner allows no longer freeze at once";
     case Reason::service_class:
       return decision.direction == Direction::raise ? "its class is critical"
                                                     : "its class is batch";
@@ -104,6 +110,12 @@ std::string fate(const Outcome& outcome) {
 }
 
 std::string change_text(const Decision& decision) {
+  if (decision.resource == Resource::freeze) {
+    if (decision.direction == Direction::raise) return "thawed because " + why(decision);
+    return fmt::format("frozen for at most {} because {}",
+                       human_duration(decision.evidence[Fact::freeze_seconds].value_or(0)),
+                       why(decision));
+  }
   const char* const verb = decision.direction == Direction::lower ? "lowered" : "raised";
   return fmt::format("{} from {} to {} because {}", verb,
                      limit_text(decision.resource, decision.old_limits),
@@ -154,8 +166,10 @@ std::string_view because(Verdict verdict) {
 std::string explain_sentence(std::string_view name, const Decision& decision,
                              const Outcome* outcome, std::string_view writer) {
   const bool weight = decision.resource == Resource::cpu_weight;
+  const bool freeze = decision.resource == Resource::freeze;
   std::string text = escape_name(name) + ": ";
-  text += weight ? "cpu weight " : to_string(decision.resource) + std::string(" limit ");
+  if (!freeze)
+    text += weight ? "cpu weight " : to_string(decision.resource) + std::string(" limit ");
   const bool only_mode =
       decision.verdict == Verdict::observe_mode || decision.verdict == Verdict::advise_mode;
   if (only_mode) {
@@ -165,7 +179,7 @@ std::string explain_sentence(std::string_view name, const Decision& decision,
     text += change_text(decision);
     text += outcome != nullptr ? "; " + fate(*outcome) : "; not answered yet";
     const bool on_trial = outcome != nullptr && outcome->kind == OutcomeKind::written &&
-                          decision.direction == Direction::lower && !weight &&
+                          decision.direction == Direction::lower && !weight && !freeze &&
                           decision.reason != Reason::budget;
     if (on_trial) text += ", its trial is not over";
     if (decision.reason == Reason::budget && !writer.empty())

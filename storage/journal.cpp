@@ -28,6 +28,7 @@ void visit_limits(const std::string& side, auto& limits, Visit& visit) {
   visit(side + "_memory_high", limits.memory_high);
   visit(side + "_memory_low", limits.memory_low);
   visit(side + "_memory_min", limits.memory_min);
+  visit(side + "_frozen", limits.frozen);
 }
 
 template <class Visit>

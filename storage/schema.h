@@ -10,7 +10,7 @@
 namespace cgphase {
 
 inline constexpr std::int64_t kApplicationId = 0x63677068;  // "cgph"
-inline constexpr std::int64_t kSchema = 7;                  // PRAGMA user_version
+inline constexpr std::int64_t kSchema = 8;                  // PRAGMA user_version
 inline constexpr std::int64_t kPageSizeBytes = kPageBytes;
 inline constexpr Bytes kMinimumCap{512 * 1024};
 

@@ -40,7 +40,8 @@ bool puts_back(Reason reason) {
   return reason == Reason::restored || reason == Reason::another_manager ||
          reason == Reason::gpu_seen || reason == Reason::trial_failed ||
          reason == Reason::program_started || reason == Reason::reads_limits ||
-         reason == Reason::silence;
+         reason == Reason::silence || reason == Reason::memory_fits ||
+         reason == Reason::freeze_over;
 }
 
 Message message_of(const Decision& decision) {

@@ -48,7 +48,7 @@ class ChangeLog {
     MonotonicTime window;
     int entries = 0;     // in the window
     int left_out = 0;    // since the last one that was told
-    std::array<Verdict, 3> last{};    // verdicts of the last decisions, by resource
+    std::array<Verdict, kResourceCount> last{};  // verdicts of the last decisions, by resource
     Verdict hold = Verdict::allowed;  // told last, and not over
     Verdict& verdict(Resource resource) { return last[static_cast<std::size_t>(resource)]; }
   };

@@ -201,6 +201,8 @@ std::string terms_text(const Terms& terms) {
   if (terms.cpu_max) text += ", up to " + cores_text(real(terms.cpu_max)) + " cores";
   if (terms.memory_max) text += ", up to " + bytes_text(real(terms.memory_max)) + " of memory";
   if (terms.sleep) text += *terms.sleep ? ", may sleep" : ", never sleeps";
+  if (terms.freeze_longest)
+    text += fmt::format(", frozen for at most {}", duration_text(terms.freeze_longest->count()));
   return text;
 }
 
@@ -273,6 +275,8 @@ std::string render_show(const ContainerReport& report, const json& bursts,
   if (report.terms) line("terms", terms_text(*report.terms));
   if (report.limits.cpu_weight != report.original.cpu_weight)
     line("cpu weight", weight_text(report));
+  if (report.limits.frozen == true)
+    line("frozen", report.original.frozen == true ? "by somebody else" : "by cgphase");
   if (report.pinned.any()) line("pinned", pinned_text(report.pinned));
   line("phase", phase_text(report) + " (" + to_string(report.phase.state) + "), for " +
                     duration_text(report.seconds_in_phase));

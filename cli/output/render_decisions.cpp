@@ -23,7 +23,9 @@ std::string time_cell(WallTime time, const TextStyle& style) {
   return time_text(seconds_since_epoch(time), style.utc);
 }
 
-bool is_cpu(const Decision& decision) { return decision.resource != Resource::memory; }
+bool is_cpu(const Decision& decision) {
+  return decision.resource == Resource::cpu || decision.resource == Resource::cpu_weight;
+}
 bool is_weight(const Decision& decision) { return decision.resource == Resource::cpu_weight; }
 
 std::string amount(const Decision& decision, double value) {
@@ -32,6 +34,7 @@ std::string amount(const Decision& decision, double value) {
 
 std::string limit_amount(const Decision& decision, const Limits& limits) {
   if (is_weight(decision)) return "weight " + count_text(real(limits.cpu_weight));
+  if (decision.resource == Resource::freeze) return limits.frozen == true ? "frozen" : "running";
   const auto value =
       is_cpu(decision) ? real(limits.cpu_cores()) : real(limits.memory_bytes());
   return value ? amount(decision, *value) : "no limit";

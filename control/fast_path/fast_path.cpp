@@ -326,6 +326,7 @@ void FastPath::watch(Slot& slot, Signals signals) {
     slot.due = woken_ + kFastPathRiskInterval;
   if (slot.pressure.in_period(woken_) && slot.budget.take(woken_))
     slot.due = woken_ + kPeriodLook;
+  thaw_in_time(slot);
 }
 
 void FastPath::act(Slot& slot, const FastPathReading& reading, const FastPathVerdict& verdict) {
@@ -334,6 +335,22 @@ void FastPath::act(Slot& slot, const FastPathReading& reading, const FastPathVer
   if (verdict.memory != MemoryRisk::none) restore(slot, kMemoryKnobs, reason_of(verdict.memory));
   if (verdict.restarted) restore(slot, kSizeKnobs, Reason::restored);
   if (verdict.cpu != CpuRaise::none) raise_cpu(slot, reading, verdict.cpu);
+  acting_.store(false);
+}
+
+// Ends a freeze at its deadline, and looks again then.
+void FastPath::thaw_in_time(Slot& slot) {
+  const int record = slot.record(Knob::cgroup_freeze);
+  if (record == kNoRecord) return;
+  const auto values = leases_.read_values(record, slot.id, Knob::cgroup_freeze);
+  if (!values || values->deadline == MonotonicTime{}) return;
+  if (!values->overdue(woken_)) {
+    slot.due = std::min(slot.due, values->deadline);
+    return;
+  }
+  acting_.store(true);
+  constexpr std::array<Knob, 1> kFreeze = {Knob::cgroup_freeze};
+  restore(slot, kFreeze, Reason::freeze_over);
   acting_.store(false);
 }
 

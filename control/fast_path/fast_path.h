@@ -1,5 +1,5 @@
-// The fast path is one thread that watches the containers whose limits are lowered. It may only
-// raise or restore. It checks a container when the kernel signals an event
+// The fast path is one thread that watches the containers whose limits are lowered or that are
+// frozen. It may only raise or restore. It checks a container when the kernel signals an event
 // (control/fast_path/signals.h). It also checks every 150 ms while the container is at risk
 // or a signal source is missing. It checks every 500 ms in any case, because no signal reports
 // growing memory and a lost event must not be fatal. It writes through descriptors that stay open.
@@ -139,6 +139,7 @@ class FastPath {
   bool holds(const Slot& slot, Knob knob) const;
   bool holds_any(const Slot& slot) const;
   FastPathReading read(Slot& slot, bool full_stall) const;
+  void thaw_in_time(Slot& slot);
   void note_outside_writes(Slot& slot);
   void note_memory_max(Slot& slot, const FastPathReading& reading);
   void tell_outside_write();

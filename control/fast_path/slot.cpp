@@ -90,7 +90,8 @@ Status FastPathFiles::watches(Knob knob) const {
     case Knob::cpu_max_burst: return reading.throttled_usec ? Status() : blind("cpu.stat");
     case Knob::memory_max:
     case Knob::memory_high: break;
-    case Knob::cpu_weight: return {};
+    case Knob::cpu_weight:
+    case Knob::cgroup_freeze: return {};
   }
   if (!reading.memory_current) return blind("memory.current");
   const bool events = knob == Knob::memory_max ? reading.max_events && reading.oom_events

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 
+#include "base/clock.h"
 #include "cgroupfs/cgroup_id.h"
 #include "cgroupfs/knob_file.h"
 #include "cgroupfs/limits.h"
@@ -24,7 +25,12 @@ struct LeaseValues {
   KnobText original;                           // value that a restore writes
   std::array<KnobText, kModelValues> model{};  // empty where unused
   std::array<KnobText, kGuardValues> fast_path{};
+  // From then on the original must be in the file, also while the daemon lives. The default: never.
+  MonotonicTime deadline{};
 
+  bool overdue(MonotonicTime now) const {
+    return deadline != MonotonicTime{} && now >= deadline;
+  }
   // Whether cgphase wrote `text`.
   bool is_ours(Knob knob, const KnobText& text) const {
     for (const KnobText& value : model)

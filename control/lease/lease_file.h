@@ -15,7 +15,7 @@
 namespace cgphase {
 
 inline constexpr const char* kLeaseFileName = "leases";
-inline constexpr std::uint32_t kLeaseVersion = 1;
+inline constexpr std::uint32_t kLeaseVersion = 2;
 inline constexpr std::size_t kLeaseHeaderBytes = 4096;
 inline constexpr std::size_t kLeaseRecordBytes = 1024;
 inline constexpr int kLargestLeaseCount = 1 << 20;

@@ -67,12 +67,11 @@ enum class State : std::uint32_t { released = 1, leased = 2 };
 
 struct ModelSlot {
   std::uint64_t sequence;
-  State state;
-  std::uint32_t unused;
+  std::int64_t deadline_ns;  // monotonic; 0: none
   KnobText original;
   std::array<KnobText, kModelValues> values;
   std::array<char, kLeaseReasonBytes + 1> reason;
-  std::uint32_t unused_too;
+  State state;
   std::uint32_t crc;
 };
 
@@ -183,6 +182,15 @@ bool same_file(int fd, const std::string& path) {
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
+LeaseValues values_of(const ModelSlot& model, const std::optional<FastPathSlot>& fast_path) {
+  LeaseValues values;
+  values.original = model.original;
+  values.model = model.values;
+  values.deadline = MonotonicTime(std::chrono::nanoseconds(model.deadline_ns));
+  if (fast_path) values.fast_path = fast_path->values;
+  return values;
+}
+
 std::optional<Lease> lease_in(const Record& place) {
   for (int attempt = 0; attempt < kReadAttempts; ++attempt) {
     const Identity identity = place.identity.load();
@@ -195,9 +203,7 @@ std::optional<Lease> lease_in(const Record& place) {
     lease.id = {identity.device, identity.inode};
     lease.path.assign(identity.path.data(), identity.path_bytes);
     lease.knob = static_cast<Knob>(identity.knob);
-    lease.values.original = model.value->original;
-    lease.values.model = model.value->values;
-    if (fast_path.value) lease.values.fast_path = fast_path.value->values;
+    lease.values = values_of(*model.value, fast_path.value);
     lease.reason.assign(model.value->reason.data());
     return lease;
   }
@@ -211,6 +217,7 @@ struct LeaseTable::File {
   alignas(64) std::atomic<std::uint64_t> heartbeat_ns;
   std::atomic<std::uint64_t> revocations;
   std::atomic<std::uint64_t> acknowledged;
+  std::atomic<std::uint64_t> deadlines;
   std::atomic<std::int32_t> owner_pid;
   Shared<Root> cgroup_root;
 
@@ -354,12 +361,7 @@ std::optional<LeaseValues> LeaseTable::read_values(int record, CgroupId id, Knob
   if (!belongs_to(identity, id, knob)) return std::nullopt;
   const auto model = latest(place.model, identity.crc);
   if (!model.value || model.value->state != State::leased) return std::nullopt;
-  LeaseValues values;
-  values.original = model.value->original;
-  values.model = model.value->values;
-  if (const auto fast_path = latest(place.fast_path, identity.crc); fast_path.value)
-    values.fast_path = fast_path.value->values;
-  return values;
+  return values_of(*model.value, latest(place.fast_path, identity.crc).value);
 }
 
 std::vector<int> LeaseTable::leased_records() const {
@@ -423,7 +425,7 @@ void LeaseTable::begin_anew(int record) {
 
 Result<int> LeaseTable::record(CgroupId id, const CgroupPath& path, Knob knob,
                                const KnobText& previous, const KnobText& next,
-                               std::string_view reason) {
+                               std::string_view reason, std::optional<MonotonicTime> deadline) {
   CHECK_INVARIANT(owned_);
   if (path.size() > kLeasePathBytes)
     return failure(ErrorKind::invalid, "the cgroup's path is longer than " +
@@ -451,9 +453,11 @@ Result<int> LeaseTable::record(CgroupId id, const CgroupPath& path, Knob knob,
   }
   push_front(slot.values, next);
   slot.state = State::leased;
+  slot.deadline_ns = deadline.value_or(MonotonicTime{}).time_since_epoch().count();
   slot.reason = {};
   reason.copy(slot.reason.data(), kLeaseReasonBytes);
   publish(place.model, model, slot, identity_crc);
+  if (deadline) file_->deadlines.fetch_add(1);
   return *place_index;
 }
 
@@ -502,6 +506,8 @@ MonotonicTime LeaseTable::last_beat() const {
   return MonotonicTime(
       std::chrono::nanoseconds(static_cast<std::int64_t>(file_->heartbeat_ns.load())));
 }
+
+std::uint64_t LeaseTable::deadlines() const { return file_->deadlines.load(); }
 
 void LeaseTable::revoke() { file_->revocations.fetch_add(1); }
 

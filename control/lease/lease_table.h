@@ -80,10 +80,12 @@ class LeaseTable {
 
   // Records that `next` is about to be written over `previous`. The first call for a knob makes
   // `previous` its original. If `previous` is neither the original nor a value of ours, it becomes
-  // the new original: somebody else set it and the agent accepted it. Returns the record. Errors:
-  // invalid (the path is longer than kLeasePathBytes, or the table is full).
+  // the new original: somebody else set it and the agent accepted it. The deadline is replaced.
+  // Returns the record. Errors: invalid (the path is longer than kLeasePathBytes, or the table is
+  // full).
   Result<int> record(CgroupId id, const CgroupPath& path, Knob knob, const KnobText& previous,
-                     const KnobText& next, std::string_view reason);
+                     const KnobText& next, std::string_view reason,
+                     std::optional<MonotonicTime> deadline = {});
   // Ends a lease whose original is in the file again, or whose cgroup is gone. Returns the last
   // values; those of the fast path are read after the release (see release_restored in
   // control/lease/restore.h). Empty if another thread released it first: the record may belong to
@@ -98,6 +100,9 @@ class LeaseTable {
   // Absent if the record is not leased.
   std::optional<Lease> read(int record) const;
   std::vector<int> leased_records() const;
+  // Counts the leases with a deadline so far. A restorer that found none in force need not search
+  // again before the number changes.
+  std::uint64_t deadlines() const;
   // Only the values, if the record is leased for this knob. Allocates nothing.
   std::optional<LeaseValues> read_values(int record, CgroupId id, Knob knob) const;
 

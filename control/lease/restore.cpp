@@ -29,14 +29,16 @@ struct Pending {
   Error error;
 };
 
-// memory.max comes last, because it may have to reclaim. cpu.max.burst may not exceed the quota. If
+// A frozen container is thawed first. memory.max comes last, because it may have to reclaim.
+// cpu.max.burst may not exceed the quota. If
 // both rise, the quota goes first. If both fall, the
 // first attempt at the quota is refused and the next pass succeeds.
 bool in_order(const Pending& left, const Pending& right) {
   const Lease& first = left.recorded.lease;
   const Lease& second = right.recorded.lease;
   const auto key = [](const Lease& lease) {
-    return std::tuple(lease.knob == Knob::memory_max, lease.id, lease.knob);
+    return std::tuple(lease.knob != Knob::cgroup_freeze, lease.knob == Knob::memory_max, lease.id,
+                      lease.knob);
   };
   return key(first) < key(second);
 }

@@ -11,9 +11,11 @@
 #include <cerrno>
 #include <ctime>
 #include <string>
+#include <utility>
 
 #include "base/memory_lock.h"
 #include "control/lease/companion.h"
+#include "control/lease/deadline_watch.h"
 #include "control/lease/heartbeat_watch.h"
 #include "control/lease/restore.h"
 
@@ -70,8 +72,8 @@ class Watch {
   Wake wait() {
     std::array<pollfd, 2> watched = {pollfd{pidfd_.get(), POLLIN, 0},
                                      pollfd{options_.stop_fd, POLLIN, 0}};
-    // Without a pidfd only polling can notice the daemon's death.
-    const auto rest = pidfd_.valid()
+    // Without a pidfd only polling can notice the daemon's death. A deadline may be near.
+    const auto rest = pidfd_.valid() && !deadlines_.any()
                           ? std::chrono::ceil<std::chrono::milliseconds>(heartbeat_.rest())
                           : kWatchInterval;
     const int count = ::poll(watched.data(), watched.size(), static_cast<int>(rest.count()));
@@ -96,7 +98,7 @@ class Watch {
     const bool silent = heartbeat_.silent(clock_.monotonic_now(), leases_->last_beat());
     if (!silent) {
       silent_ = false;
-      return;
+      return check_deadlines();
     }
     const RestoreReport report = restore_leases(*leases_, options_.cgroup_root);
     if (!silent_) {
@@ -104,6 +106,16 @@ class Watch {
       print_failures(report);
     }
     silent_ = true;
+  }
+
+  // A failure is repeated at each check, and reported once.
+  void check_deadlines() {
+    const RestoreReport report =
+        deadlines_.check(*leases_, options_.cgroup_root, clock_.monotonic_now());
+    if (report.restored > 0)
+      print_line("process " + std::to_string(options_.pid) + " did not end a freeze in time; " +
+                 std::to_string(report.restored) + " thawed");
+    if (!std::exchange(late_, !report.failures.empty())) print_failures(report);
   }
 
   // The kernel releases the owner's lock when the daemon dies. If the lock is still taken, a new
@@ -133,9 +145,10 @@ class Watch {
   const WatchOptions& options_;
   Fd pidfd_;
   HeartbeatWatch heartbeat_;
+  DeadlineWatch deadlines_;
   SystemClock clock_;
   std::unique_ptr<LeaseTable> leases_;
-  bool silent_ = false;
+  bool silent_ = false, late_ = false;
   bool reported_ = false;
 };
 

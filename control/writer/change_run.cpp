@@ -110,7 +110,7 @@ Status ChangeRun::lease_steps() {
   for (const ChangeStep& step : steps_) {
     const auto record =
         tools_.leases.record(cgroup_.id, cgroup_.path, step.knob, step.from, step.to,
-                             change_.reason);
+                             change_.reason, change_.deadline);
     if (!record) return std::unexpected(record.error());
     if (tools_.fast_path == nullptr || !watched(step.knob)) continue;
     const Status covered =
@@ -189,6 +189,8 @@ Status ChangeRun::still_wanted() const {
   if (program_started())
     return failure(ErrorKind::invalid, "a program started and may read the limit");
   if (overtaken()) return failure(ErrorKind::invalid, "a raise or a restore came first");
+  if (change_.deadline && SystemClock().monotonic_now() >= *change_.deadline)
+    return failure(ErrorKind::io, "the lease would have ended by now");
   if (tools_.expired())
     return failure(ErrorKind::io, "deadline reached, or the fast path raised the limit");
   return {};

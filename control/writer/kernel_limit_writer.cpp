@@ -102,6 +102,18 @@ void KernelLimitWriter::detach(CgroupId id) {
   tracked_.erase(id);
 }
 
+void KernelLimitWriter::settle_thawed() {
+  const std::uint64_t deadlines = leases_.deadlines();
+  if (deadlines == settled_deadlines_) return;
+  bool any = false;
+  for (const Tracked& cgroup : all_tracked()) {
+    if (!leases_.find(cgroup->id, Knob::cgroup_freeze)) continue;
+    settle_leases(tools(false), *cgroup);
+    any = any || leases_.find(cgroup->id, Knob::cgroup_freeze);
+  }
+  if (!any) settled_deadlines_ = deadlines;
+}
+
 KernelLimitWriter::Tracked KernelLimitWriter::find(CgroupId id) const {
   const std::lock_guard lock(mutex_);
   const auto found = tracked_.find(id);

@@ -74,6 +74,10 @@ class KernelLimitWriter final : public LimitWriter {
   // The leased knobs whose files do not contain the original (any other value), or cannot be read.
   std::vector<Knob> not_original(CgroupId id) const;
 
+  // Releases leases of thawed containers. Call it once per tick: the same value may soon be
+  // somebody else's choice.
+  void settle_thawed();
+
   // Ends a lowering of this container that blocks in the kernel. Any thread may call it. Takes no
   // lock and allocates nothing.
   void interrupt_lowering(CgroupId id);
@@ -113,6 +117,8 @@ class KernelLimitWriter final : public LimitWriter {
   const Options options_;
   LeaseTable& leases_;
   Fd result_event_;
+
+  std::uint64_t settled_deadlines_ = 0;  // LeaseTable::deadlines() when no freeze was leased
 
   std::mutex raise_or_restore_;  // locked for one whole raise or restore
   mutable std::mutex mutex_;     // protects everything below

@@ -20,6 +20,10 @@ void copy_knobs(const Limits& from, Resource resource, Limits& to) {
     if (from.cpu_weight) to.cpu_weight = from.cpu_weight;
     return;
   }
+  if (resource == Resource::freeze) {
+    if (from.frozen) to.frozen = from.frozen;
+    return;
+  }
   if (from.cpu_max) to.cpu_max = from.cpu_max;
   if (from.cpu_max_burst) to.cpu_max_burst = from.cpu_max_burst;
 }
@@ -38,6 +42,7 @@ void ExternalChangeDetector::begin(const Limits& original, const Limits& in_forc
   original_.cpu_weight = known(original.cpu_weight, in_force.cpu_weight);
   original_.memory_max = known(original.memory_max, in_force.memory_max);
   original_.memory_high = known(original.memory_high, in_force.memory_high);
+  original_.frozen = known(original.frozen, in_force.frozen);
   expected_ = in_force;
   page_ = page;
 }
@@ -53,6 +58,7 @@ void ExternalChangeDetector::asked(const Decision& decision) {
   keep_changed(&Limits::cpu_weight);
   keep_changed(&Limits::memory_max);
   keep_changed(&Limits::memory_high);
+  keep_changed(&Limits::frozen);
   copy_knobs(changed, decision.resource, newest_ask_);
   if (asked_.size() < kRemembered) asked_.push_back(changed);
   else asked_[next_asked_] = changed;
@@ -105,6 +111,7 @@ void ExternalChangeDetector::written(const Limits& in_force, Resource resource,
   drop_foreign(&Limits::cpu_weight, ours);
   drop_foreign(&Limits::memory_max, ours);
   drop_foreign(&Limits::memory_high, ours);
+  drop_foreign(&Limits::frozen, ours);
   copy_knobs(ours, resource, expected_);
 }
 
@@ -168,17 +175,20 @@ bool ExternalChangeDetector::observe(const SafetyInput& input, bool active) {
   const bool weighs = input.terms.service_class != ServiceClass::standard ||
                       expected_.cpu_weight != original_.cpu_weight;
   if (!weighs && found.cpu_weight) original_.cpu_weight = expected_.cpu_weight = found.cpu_weight;
+  // A container that somebody else freezes or thaws has no other limit than before.
+  const bool freezes = expected_.frozen != original_.frozen || newest_ask_.frozen == true;
+  if (!freezes && found.frozen) original_.frozen = expected_.frozen = found.frozen;
   const auto unchanged = [&](auto Limits::*knob) {
     return !(found.*knob) || found.*knob == expected_.*knob;
   };
   if (unchanged(&Limits::cpu_max) && unchanged(&Limits::cpu_max_burst) &&
       unchanged(&Limits::memory_max) && unchanged(&Limits::memory_high) &&
-      unchanged(&Limits::cpu_weight))
+      unchanged(&Limits::cpu_weight) && unchanged(&Limits::frozen))
     return false;
-  const std::array<Owner, 5> owners = {
+  const std::array<Owner, 6> owners = {
       judge(&Limits::cpu_max, found), judge(&Limits::cpu_max_burst, found),
       judge(&Limits::memory_max, found), judge(&Limits::memory_high, found),
-      judge(&Limits::cpu_weight, found)};
+      judge(&Limits::cpu_weight, found), judge(&Limits::frozen, found)};
   const auto any = [&](Owner owner) {
     return std::find(owners.begin(), owners.end(), owner) != owners.end();
   };
@@ -187,6 +197,7 @@ bool ExternalChangeDetector::observe(const SafetyInput& input, bool active) {
   adopt(&Limits::memory_max, found);
   adopt(&Limits::memory_high, found);
   adopt(&Limits::cpu_weight, found);
+  adopt(&Limits::frozen, found);
   const bool foreign = any(Owner::foreign);
   // An engine sets a container's limits just after it creates the cgroup: these are the originals.
   const bool untouched = !last_write_ && newest_ask_ == Limits{};
@@ -194,7 +205,7 @@ bool ExternalChangeDetector::observe(const SafetyInput& input, bool active) {
   if (!foreign && !(any(Owner::reverted) && active)) return false;
   changed_ = {owners[0] != Owner::ours || owners[1] != Owner::ours,
               owners[2] != Owner::ours || owners[3] != Owner::ours,
-              owners[4] != Owner::ours};
+              owners[4] != Owner::ours, owners[5] != Owner::ours};
   // An update of several limits may be read in two ticks. An original that comes back right after
   // a foreign value belongs to the same update.
   if (!foreign && near(input, foreign_)) return false;

@@ -61,7 +61,7 @@ class ExternalChangeDetector {
   Limits newest_ask_;  // per knob; may be in the file before its result is reported
   std::vector<Limits> asked_;  // our values that may still appear; at most kRemembered
   std::size_t next_asked_ = 0;
-  std::array<bool, 3> changed_{};  // by resource
+  std::array<bool, kResourceCount> changed_{};  // by resource
   std::optional<MonotonicTime> begun_, last_write_, stand_until_, pause_until_;
   std::optional<MonotonicTime> foreign_;  // the last change by somebody else
   std::vector<MonotonicTime> reverts_;  // in the last hour, at most reapplies_per_hour + 1

@@ -1,6 +1,7 @@
 #include "policy/safety/limit_arithmetic.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 
@@ -85,6 +86,10 @@ Limits with_original(const Limits& limits, const Limits& original, Resource reso
     result.cpu_weight = original_of(&Limits::cpu_weight, limits, original);
     return result;
   }
+  if (resource == Resource::freeze) {
+    result.frozen = original_of(&Limits::frozen, limits, original);
+    return result;
+  }
   const CpuKnobs knobs = original_cpu(limits, original);
   result.cpu_max = knobs.max;
   result.cpu_max_burst = knobs.burst;
@@ -97,11 +102,19 @@ bool is_original(const Limits& limits, const Limits& original, Resource resource
     return known(&Limits::memory_high) == limits.memory_high;
   if (resource == Resource::cpu_weight)
     return known(&Limits::cpu_weight) == limits.cpu_weight;
+  if (resource == Resource::freeze) return known(&Limits::frozen) == limits.frozen;
   const auto max = known(&Limits::cpu_max);
   if (max != limits.cpu_max) return false;
   const auto burst = known(&Limits::cpu_max_burst);
   if (burst == limits.cpu_max_burst && !(burst && max && max->quota)) return true;
   return original_cpu(limits, original).burst == limits.cpu_max_burst;
+}
+
+bool all_original(const Limits& limits, const Limits& original) {
+  return original_of(&Limits::memory_max, limits, original) == limits.memory_max &&
+         std::ranges::all_of(std::array{Resource::cpu, Resource::memory, Resource::cpu_weight,
+                                        Resource::freeze},
+                             [&](Resource one) { return is_original(limits, original, one); });
 }
 
 Limits with_cpu(const Limits& limits, const Limits& original, const HostCapacity& host,

@@ -15,6 +15,8 @@ std::optional<double> memory_in_force(const Limits& limits, const HostCapacity& 
 // Of memory only memory.high: memory.max is never lowered below the owner's.
 Limits with_original(const Limits& limits, const Limits& original, Resource resource);
 bool is_original(const Limits& limits, const Limits& original, Resource resource);
+// Of everything that cgphase may write, memory.max included.
+bool all_original(const Limits& limits, const Limits& original);
 
 // cgphase recognises its own values by the number. A limit that nobody `asked` for is therefore
 // never a round one. If it is a multiple of 10 microseconds or 1 MiB, one microsecond or page is

@@ -33,7 +33,7 @@ std::vector<Decision> SafetyRules::Impl::step(const SafetyInput& input,
   Step step{input, recommendation, budget, next_id, rival_.blocked_by(input.time)};
   if (!std::exchange(begun_, true)) begin(step);
   take_quarantines(step);
-  wants_gpu_look_ = false;
+  wants_gpu_look_ = may_freeze_ = false;
   model_step_seconds_ = input.model_step_seconds;
   sampling_seconds_ = input.sampling_seconds;
   watch_.add(input);
@@ -50,6 +50,7 @@ std::vector<Decision> SafetyRules::Impl::step(const SafetyInput& input,
   for (const Resource resource : kResources)
     if (auto decision = decide(resource, step)) decisions.push_back(std::move(*decision));
   if (auto decision = decide_weight(step)) decisions.push_back(std::move(*decision));
+  if (auto decision = decide_freeze(step)) decisions.push_back(std::move(*decision));
   if (!drift_.predates_write(input.time))
     oom_.step(!is_original(step.limits(), drift_.original(), Resource::memory),
               within(state_of(Resource::memory).last_fast_path_raise, kGuardBlame, input.time));
@@ -80,14 +81,10 @@ void SafetyRules::Impl::take_quarantines(const Step& step) {
 
 bool SafetyRules::Impl::only_watched(const Step& step) const {
   if (step.input.mode != Mode::observe) return false;
-  const auto original = [&](auto Limits::*knob) {
-    return step.limits().*knob == drift_.original().*knob;
-  };
-  if (!original(&Limits::cpu_weight) || !original(&Limits::memory_max)) return false;
-  return std::ranges::all_of(kResources, [&](Resource resource) {
-    return !state_of(resource).last_change &&
-           is_original(step.limits(), drift_.original(), resource);
-  });
+  return all_original(step.limits(), drift_.original()) &&
+         std::ranges::none_of(kResources, [&](Resource resource) {
+           return state_of(resource).last_change.has_value();
+         });
 }
 
 void SafetyRules::Impl::only_watch(const Step& step) {
@@ -446,6 +443,7 @@ void SafetyRules::Impl::written(const Decision& decision, WriteEnd end,
                                    const Limits& in_force, MonotonicTime time) {
   if (decision.resource == Resource::cpu_weight)
     return weight_written(decision, end, in_force, time);
+  if (decision.resource == Resource::freeze) return freeze_written(decision, end, in_force, time);
   if (grant_written(decision, end, in_force, time)) return;
   ResourceState& one = state_of(decision.resource);
   const bool lowering = decision.direction == Direction::lower;
@@ -518,5 +516,6 @@ bool SafetyRules::predates_write(MonotonicTime time) const {
 }
 Verdict SafetyRules::blocked_by(Resource resource) const { return impl_->blocked_by(resource); }
 bool SafetyRules::wants_gpu_look() const { return impl_->wants_gpu_look(); }
+bool SafetyRules::may_freeze() const { return impl_->may_freeze(); }
 
 }  // namespace cgphase

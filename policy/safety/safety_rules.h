@@ -13,6 +13,7 @@
 #include "collectors/sample.h"
 #include "policy/budget/host_budget.h"
 #include "policy/budget/host_share.h"
+#include "policy/budget/shortage.h"
 #include "policy/decision.h"
 #include "policy/policy.h"
 #include "policy/terms.h"
@@ -36,6 +37,7 @@ struct SafetyInput {
   Mode mode = Mode::observe;
   Terms terms = {};                // of the container's owner
   Grant grant = {};                // by the budget of the host
+  Shortage shortage = {};                // while the host is short of memory
   CpuLever cpu_lever = CpuLever::both;
   bool hands_off = false;
   bool manage_unlimited = false;
@@ -96,6 +98,8 @@ class SafetyRules {
   // True if only a new GPU scan is missing. With one, the last step would have lowered the quota,
   // or a later step would when it is the container's turn.
   bool wants_gpu_look() const;
+  // Whether the last step would have frozen it if it had been asked to.
+  bool may_freeze() const;
 
  private:
   class Impl;

@@ -1,6 +1,7 @@
 // The state of one container's safety rules between two steps. safety_rules.cpp follows events and
 // raises. safety_rules_lower.cpp checks lowerings. safety_rules_weight.cpp sets cpu.weight.
-// safety_rules_grant.cpp sets what the budget of the host grants.
+// safety_rules_grant.cpp sets what the budget of the host grants. safety_rules_freeze.cpp freezes
+// and thaws.
 #pragma once
 
 #include <array>
@@ -23,8 +24,8 @@
 
 namespace cgphase {
 
-// Of a weight and of what the budget grants: a change without an answer is given up, and one after
-// a failed write is delayed.
+// Of a weight, a freeze and what the budget grants: a change without an answer is given up, and one
+// after a failed write is delayed.
 inline constexpr std::chrono::seconds kAnswerPatience{60};
 inline constexpr std::chrono::seconds kRetryPause{10};
 
@@ -59,6 +60,7 @@ class SafetyRules::Impl {
   bool predates_write(MonotonicTime time) const { return drift_.predates_write(time); }
   Verdict blocked_by(Resource resource) const { return state_of(resource).blocked_by; }
   bool wants_gpu_look() const { return wants_gpu_look_; }
+  bool may_freeze() const { return may_freeze_; }
 
  private:
   struct Pending {
@@ -94,6 +96,15 @@ class SafetyRules::Impl {
     MonotonicTime asked_at;
     std::optional<MonotonicTime> failed;   // the last write, if it failed
     std::optional<std::uint32_t> advised;  // reported, but not written in this mode
+  };
+  // The state of cgroup.freeze. Null while no freeze is allowed or in force.
+  struct FreezeState {
+    std::uint64_t asked = 0;               // the decision not yet answered; 0: none
+    MonotonicTime asked_at;
+    std::optional<MonotonicTime> failed;   // the last write, if it failed
+    std::optional<MonotonicTime> since;    // frozen by us; absent: not, or by an earlier daemon
+    MonotonicTime rest_until;              // it runs until then
+    bool advised = false;                  // reported, but not written in this mode
   };
   // What the budget grants, of CPU or memory. Null while the original is in force and nothing is
   // granted.
@@ -170,6 +181,14 @@ class SafetyRules::Impl {
   std::optional<Decision> decide_weight(const Step& step);
   void weight_written(const Decision& decision, WriteEnd end, const Limits& in_force,
                       MonotonicTime time);
+  bool frozen_by_us(const Step& step) const;
+  // The longest freeze, if it is allowed now.
+  std::optional<std::chrono::seconds> freeze_consent(const Step& step) const;
+  std::optional<Reason> why_thaw(const Step& step) const;
+  static void thawed(FreezeState& state, MonotonicTime time);
+  std::optional<Decision> decide_freeze(const Step& step);
+  void freeze_written(const Decision& decision, WriteEnd end, const Limits& in_force,
+                      MonotonicTime time);
   std::optional<Raise> find_raise(Resource resource, const Step& step);
   std::optional<Raise> end_trial(Resource resource, const Step& step);
   std::optional<Raise> cpu_raise(double in_force, const Step& step);
@@ -209,6 +228,8 @@ class SafetyRules::Impl {
   std::optional<MonotonicTime> last_wait_;
   bool quota_was_lowered_ = false;  // in the last step
   WeightState weight_;
+  std::unique_ptr<FreezeState> freeze_;
+  bool may_freeze_ = false;  // as of the last step
   std::array<std::unique_ptr<GrantState>, 2> grants_;  // CPU and memory
   OomWatch oom_;
   std::optional<OomSeen> oom_seen_;

@@ -67,6 +67,7 @@ class FakeCgroup {
     put("cpu.max", "200000 100000\n");
     put("cpu.max.burst", "0\n");
     put("cpu.weight", "100\n");
+    put("cgroup.freeze", "0\n");
     put("memory.max", "1073741824\n");
     put("memory.high", "max\n");
     put("memory.current", "314572800\n");

@@ -63,6 +63,7 @@ Limits any_limits(std::mt19937_64& random) {
       static_cast<std::uint32_t>(any_number(random, {kSmallestWeight, kLargestWeight}));
   limits.memory_max = memory();
   limits.memory_high = memory();
+  limits.frozen = random() % 2 == 0;
   return limits;
 }
 
@@ -81,6 +82,7 @@ bool within_bounds(Knob knob, const Limits& limits) {
              (!limits.cpu_max->quota || between(limits.cpu_max->quota->value, 1'000, 1ULL << 43));
     case Knob::cpu_max_burst: return between(limits.cpu_max_burst->value, 0, 1ULL << 43);
     case Knob::cpu_weight: return between(*limits.cpu_weight, 1, 10'000);
+    case Knob::cgroup_freeze: return true;
     case Knob::memory_max:
     case Knob::memory_high:
       return between(memory_of(knob, limits).bytes.value_or(Bytes{0}).value, 0, 1ULL << 62);
@@ -111,6 +113,7 @@ TEST_CASE("the text of every knob survives reading and writing") {
   for (const char* text : {"0", "100000"}) CHECK(there_and_back(Knob::cpu_max_burst, text) == text);
   for (const char* text : {"1", "100", "10000"})
     CHECK(there_and_back(Knob::cpu_weight, text) == text);
+  for (const char* text : {"0", "1"}) CHECK(there_and_back(Knob::cgroup_freeze, text) == text);
   for (const char* text : {"0", "4096", "max", "4611686018427387904"}) {
     CHECK(there_and_back(Knob::memory_max, text) == text);
     CHECK(there_and_back(Knob::memory_high, text) == text);
@@ -146,7 +149,8 @@ TEST_CASE("every possible value of a knob survives writing and reading, and no v
   }
   for (const Knob knob : kKnobs) {
     CHECK(written[static_cast<std::size_t>(knob)] > 1000);
-    CHECK(beyond[static_cast<std::size_t>(knob)] > 1000);
+    // A flag has none.
+    if (knob != Knob::cgroup_freeze) CHECK(beyond[static_cast<std::size_t>(knob)] > 1000);
   }
 }
 
@@ -164,6 +168,8 @@ TEST_CASE("malformed text is rejected and changes nothing") {
     CHECK(refused(Knob::cpu_max_burst, text) == ErrorKind::invalid);
   for (const char* text : {"10001", "idle"})
     CHECK(refused(Knob::cpu_weight, text) == ErrorKind::invalid);
+  for (const char* text : {"2", "-1", "", "on", "max"})
+    CHECK(refused(Knob::cgroup_freeze, text) == ErrorKind::invalid);
   for (const char* text : {"", "MAX", "4096 4096", "99999999999999999999"})
     CHECK(refused(Knob::memory_max, text) == ErrorKind::invalid);
 }
@@ -238,6 +244,7 @@ TEST_CASE("max is above every number, and cpu.max compares by quota / period") {
   CHECK(compare(Knob::cpu_max, "50000 100000", "25000 50000") == 0);
   CHECK(compare(Knob::cpu_max, "50000 100000", "50000 50000") < 0);
   CHECK(compare(Knob::cpu_weight, "200", "100") > 0);
+  CHECK(compare(Knob::cgroup_freeze, "1", "0") < 0);
 }
 
 TEST_CASE("a burst is cut to a quota below it, and fits every other quota") {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "cgroupfs/knob_file.h"
 #include "tests/collectors/fake_tree.h"
 #include "tests/collectors/fill_inotify.h"
 
@@ -65,6 +66,7 @@ TEST_CASE("each file that is read on a report has exactly one kind") {
                            "memory.max", "memory.high", "memory.low", "memory.min",
                            "memory.swap.max", "pids.max"})
     CHECK((change_of(file).limits && !change_of(file).events));
+  for (const Knob knob : kKnobs) CHECK(change_of(file_name(knob)).limits);
 }
 
 TEST_CASE("a new watch counts as changed at first") {

@@ -76,6 +76,8 @@ class Host {
       if (decision.resource == Resource::cpu) sample_.limits.cpu_max = decision.new_limits.cpu_max;
       else if (decision.resource == Resource::cpu_weight)
         sample_.limits.cpu_weight = decision.new_limits.cpu_weight;
+      else if (decision.resource == Resource::freeze)
+        sample_.limits.frozen = sample_.frozen = decision.new_limits.frozen;
       else sample_.limits.memory_high = decision.new_limits.memory_high;
       (void)core.step({.now = tick_.time, .writes = {{decision.decision_id, WriteEnd::done,
                                                            sample_.limits, {}}}});

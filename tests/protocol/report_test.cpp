@@ -213,11 +213,12 @@ TEST_CASE("a report has the terms of a container that has any") {
   ContainerReport report;
   CHECK(to_json(report)["terms"].is_null());
   report.terms = Terms{.service_class = ServiceClass::batch, .cpu_min = Cores{0.5},
-                       .memory_max = Bytes{kGiB}};
+                       .memory_max = Bytes{kGiB}, .freeze_longest = std::chrono::seconds(30)};
   const json out = to_json(report);
   CHECK(out["terms"] ==
         json{{"class", "batch"}, {"cpu_min_cores", 0.5}, {"memory_min_bytes", nullptr},
-             {"cpu_max_cores", nullptr}, {"memory_max_bytes", kGiB}, {"sleep", nullptr}});
+             {"cpu_max_cores", nullptr}, {"memory_max_bytes", kGiB}, {"sleep", nullptr},
+             {"freeze_seconds", 30}});
   CHECK(read_reply<ContainerReport>(out)->terms == report.terms);
 }
 

@@ -98,6 +98,34 @@ TEST_CASE("a weight says from, to and the class, and has no trial") {
         "written, the mode is advise.");
 }
 
+TEST_CASE("a freeze says for how long and what is missing, a thaw says why") {
+  Decision decision;
+  decision.resource = Resource::freeze;
+  decision.direction = Direction::lower;
+  decision.reason = Reason::memory_short;
+  decision.new_limits.frozen = true;
+  decision.statistic = 120.0 * kMiB;
+  decision.evidence[Fact::freeze_seconds] = 30;
+  const Outcome written{.kind = OutcomeKind::written};
+  CHECK(explain_sentence("train", decision, &written) ==
+        "train: frozen for at most 30 s because the host is short of memory by 120.0 MiB and its "
+        "class is batch; it was written.");
+  decision.verdict = Verdict::advise_mode;
+  CHECK(explain_sentence("train", decision, nullptr) ==
+        "train: would be frozen for at most 30 s because the host is short of memory by 120.0 MiB "
+        "and its class is batch; not written, the mode is advise.");
+  decision.verdict = Verdict::allowed;
+  decision.direction = Direction::raise;
+  for (const auto& [reason, why] :
+       {std::pair(Reason::memory_fits, "the host is no longer short of memory"),
+        std::pair(Reason::freeze_over, "its owner allows no longer freeze at once"),
+        std::pair(Reason::restored, "the original limit was to be restored")}) {
+    decision.reason = reason;
+    CHECK(explain_sentence("train", decision, &written) ==
+          std::string("train: thawed because ") + why + "; it was written.");
+  }
+}
+
 TEST_CASE("a refusal says which limit stays and which rail held it") {
   Decision decision = lowering();
   decision.verdict = Verdict::cool_down;

@@ -20,7 +20,8 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
 struct Sum {
   std::uint64_t runs = 0, steps = 0, crashes = 0, faults = 0, lowered = 0, raised = 0,
                 restored = 0, races = 0, parked = 0, hangs = 0, nested = 0, kills = 0,
-                disk_failures = 0, slow_ticks = 0, weighed = 0, granted = 0, kept = 0;
+                disk_failures = 0, slow_ticks = 0, weighed = 0, granted = 0, kept = 0,
+                frozen = 0;
   void add(const RunReport& one) {
     runs += 1;
     steps += one.steps;
@@ -39,6 +40,7 @@ struct Sum {
     weighed += one.tally.weighed;
     granted += one.tally.granted;
     kept += one.tally.kept;
+    frozen += one.tally.frozen;
   }
 };
 
@@ -113,6 +115,34 @@ TEST_CASE("laws: limits above the original by consent, beside others") {
     MESSAGE(sum.granted << " granted, " << sum.kept << " kept because in use");
     CHECK((sum.runs < 2 || (sum.granted > 100 && sum.kept > 0)));
   }
+}
+
+// rule: BUDGET-07
+// rule: BUDGET-08
+TEST_CASE("laws: class batch is frozen while memory is short, beside others and hangs") {
+  for (const std::uint64_t nested_one_in : {0, 1000}) {
+    Scenario scenario;
+    scenario.freezes = true;
+    scenario.hangs = true;
+    scenario.nested_one_in = nested_one_in;
+    scenario.late_results_one_in = 10;
+    const Sum sum = run_seeds(
+        "laws: class batch is frozen while memory is short, beside others and hangs", scenario, 30);
+    MESSAGE(sum.frozen << " frozen");
+    CHECK((sum.runs < 2 || sum.frozen > 50));
+  }
+}
+
+// rule: BUDGET-08
+TEST_CASE("laws: class batch is frozen while system calls fail") {
+  Scenario scenario;
+  scenario.freezes = true;
+  scenario.events_one_in = 40;
+  scenario.nested_one_in = 0;
+  scenario.faults = {.one_in = 2000, .burst = 3};
+  const Sum sum =
+      run_seeds("laws: class batch is frozen while system calls fail", scenario, 20);
+  CHECK((sum.runs < 2 || sum.frozen > 20));
 }
 
 TEST_CASE("laws: others act during every system call") {

@@ -115,8 +115,10 @@ std::chrono::nanoseconds SimulatedCompanion::check() {
   const LaneScope as(Lane::companion);
   if (!open_leases()) return kWatchInterval;
   const bool silent = heartbeat_.silent(clock_.monotonic_now(), leases_->last_beat());
-  if (silent) (void)restore_leases(*leases_, std::string(kSimulatedRoot));
-  return heartbeat_.rest();
+  const std::string root(kSimulatedRoot);
+  if (silent) (void)restore_leases(*leases_, root);
+  else (void)deadlines_.check(*leases_, root, clock_.monotonic_now());
+  return deadlines_.any() ? kWatchInterval : heartbeat_.rest();
 }
 
 bool SimulatedCompanion::after_death() {

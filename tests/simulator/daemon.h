@@ -12,6 +12,7 @@
 #include "agent/agent.h"
 #include "control/fast_path/fast_path.h"
 #include "control/lease/companion.h"
+#include "control/lease/deadline_watch.h"
 #include "control/lease/heartbeat_watch.h"
 #include "control/lease/lease_table.h"
 #include "control/writer/kernel_limit_writer.h"
@@ -83,6 +84,7 @@ class SimulatedCompanion {
   std::string runtime_dir_;
   const Clock& clock_;
   HeartbeatWatch heartbeat_{kDefaultSilence, kWatchInterval};
+  DeadlineWatch deadlines_;
   std::unique_ptr<LeaseTable> leases_;
 };
 

@@ -8,6 +8,8 @@ namespace {
 
 // A foreign write within this many calls after the agent's last read counts as simultaneous.
 constexpr std::uint64_t kFreshCalls = 4;
+// How late a thaw may be: the companion's two checks, and slices of simulated time.
+constexpr std::chrono::milliseconds kLateThaw{650};
 constexpr std::uint64_t kSmallestQuota = 10'000;  // 10 ms
 
 std::size_t index_of(Knob knob) { return static_cast<std::size_t>(knob); }
@@ -56,7 +58,10 @@ void Laws::appeared(std::uint64_t inode) {
     wills[index_of(knob)] = {{value(kernel_, inode, knob)}, {}, step_};
 }
 
-void Laws::vanished(std::uint64_t inode) { wills_.erase(inode); }
+void Laws::vanished(std::uint64_t inode) {
+  wills_.erase(inode);
+  freezes_.erase(inode);
+}
 
 void Laws::others_wrote(std::uint64_t inode, Knob knob) {
   Will& will = wills_.at(inode)[index_of(knob)];
@@ -145,13 +150,18 @@ void Laws::judge_ours(const Call& call, Knob knob, const KnobText& text, const W
   const auto facts = facts_(call.inode);
   const std::string what = quote(text) + " in " + name(call.inode, knob);
   if (!facts->may_write) return violate("written to a container that must not be changed: " + what);
-  const bool agreed = knob != Knob::memory_max || facts->most_bytes > 0;
+  const bool agreed = (knob != Knob::memory_max || facts->most_bytes > 0) &&
+                      (knob != Knob::cgroup_freeze || facts->freeze_longest.count() > 0);
   if (!agreed || (knob == Knob::cpu_weight && !facts->may_weigh))
     return violate("a knob that cgphase never writes: " + what);
   Limits after;
   if (!parse_knob(knob, text.view(), after)) return violate("malformed: " + what);
   if (knob == Knob::cpu_weight) {
     judge_weight(*after.cpu_weight, will, what);
+    return judge_lease(call, knob, text, will);
+  }
+  if (knob == Knob::cgroup_freeze) {
+    judge_freezing(call, will, what);
     return judge_lease(call, knob, text, will);
   }
   // After a lost race several originals are allowed, and a grant is above one of them.
@@ -193,6 +203,36 @@ void Laws::judge_granted(const Call& call, Knob knob, const Limits& after, const
   if (compare_knob(knob, after, before) < 0 && found < static_cast<double>(
                                                            kernel_.need_bytes(call.inode)))
     violate("below need of " + std::to_string(kernel_.need_bytes(call.inode)) + ": " + what);
+}
+
+void Laws::judge_freezing(const Call& call, const Will& will, const std::string& what) {
+  ++tally_.frozen;
+  if (call.lane != Lane::lowering) violate("frozen by another thread: " + what);
+  const auto lease = lease_of(call.inode, Knob::cgroup_freeze);
+  const MonotonicTime now{std::chrono::nanoseconds(time_ns())};
+  const auto longest = facts_(call.inode)->freeze_longest;
+  if (!lease || lease->deadline == MonotonicTime{} || lease->deadline > now + longest)
+    violate("frozen without a deadline, or beyond consent: " + what);
+  if (!intended(will, Knob::cgroup_freeze, *KnobText::from("0")))
+    violate("somebody else has frozen it: " + what);
+  const Freeze& last = freezes_[call.inode];
+  const std::chrono::nanoseconds runs{time_ns() - last.runs_since_ns};
+  if (!last.now && runs + kLateThaw < last.before) violate("frozen again too soon: " + what);
+}
+
+void Laws::judge_freeze(std::uint64_t inode, std::chrono::nanoseconds passed) {
+  const bool now = frozen(inode);
+  const auto found = freezes_.find(inode);
+  if (!now && found == freezes_.end()) return;
+  Freeze& one = freezes_[inode];
+  if (now && !one.now) one.still = one.still.zero();
+  if (now) one.still += passed;
+  if (!now && one.now) one = {.before = one.still, .runs_since_ns = time_ns()};
+  one.now = now;
+  const auto facts = facts_(inode);
+  if (now && facts && one.still > facts->freeze_longest + kLateThaw)
+    violate("still frozen after " + std::to_string(one.still.count() / 1'000'000) + " ms: " +
+            name(inode, Knob::cgroup_freeze));
 }
 
 void Laws::judge_weight(std::uint32_t weight, const Will& will, const std::string& what) {

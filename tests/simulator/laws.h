@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -29,6 +30,7 @@ class Laws {
     bool may_weigh = false;       // its class has a weight of its own
     // Its owner agrees to as much. 0: to no more than the original.
     double most_cores = 0, most_bytes = 0;
+    std::chrono::seconds freeze_longest{0};  // class batch, and its owner agrees; 0: never
   };
   using FactsOf = std::function<std::optional<Facts>(std::uint64_t inode)>;
 
@@ -63,6 +65,18 @@ class Laws {
   const std::vector<KnobText>& intents(std::uint64_t inode, Knob knob) const;
   // Whether the value in force is the foreign one.
   bool as_intended(std::uint64_t inode, Knob knob) const;
+  // Whether cgphase has it frozen. It may not be for longer than its owner agrees to, in time that
+  // passed on this machine, and must run as long before the next time.
+  bool frozen(std::uint64_t inode) const {
+    return kernel_.cgroup(inode) != nullptr && !as_intended(inode, Knob::cgroup_freeze);
+  }
+  void judge_freeze(std::uint64_t inode, std::chrono::nanoseconds passed);
+  // Another daemon, or one that lost sight of the container, does not know when it last was frozen.
+  void forget_rests() { freezes_.clear(); }
+  void forget_rest(std::uint64_t inode) {
+    if (!frozen(inode)) freezes_.erase(inode);
+  }
+  bool leased(std::uint64_t inode, Knob knob) const { return lease_of(inode, knob).has_value(); }
   bool knows(std::uint64_t inode) const { return wills_.contains(inode); }
 
   const std::string& violation() const { return violation_; }
@@ -70,7 +84,7 @@ class Laws {
 
   struct Tally {
     std::uint64_t lowered = 0, raised = 0, restored = 0, weighed = 0, granted = 0, kept = 0,
-                  reclaims = 0, lost_races = 0, kills = 0, refused = 0;
+                  frozen = 0, reclaims = 0, lost_races = 0, kills = 0, refused = 0;
   };
   const Tally& tally() const { return tally_; }
 
@@ -82,6 +96,11 @@ class Laws {
   using Wills = std::array<Will, kKnobCount>;
   struct Look {
     std::uint64_t step = 0, call = 0;  // global, and of this thread
+  };
+  struct Freeze {
+    std::chrono::nanoseconds still{0}, before{0};  // this time, and the time before
+    std::int64_t runs_since_ns = 0;                // with time that the machine was suspended
+    bool now = false;
   };
   using Key = std::pair<std::uint64_t, Knob>;
 
@@ -97,6 +116,7 @@ class Laws {
   // A memory.max that was granted and would not fit what is in use.
   bool in_use(const CgroupKernel& kernel, std::uint64_t inode, Knob knob, const KnobText& now,
               const Will& will) const;
+  void judge_freezing(const Call& call, const Will& will, const std::string& what);
   void judge_weight(std::uint32_t weight, const Will& will, const std::string& what);
   void judge_lease(const Call& call, Knob knob, const KnobText& text, const Will& will);
   std::optional<LeaseValues> lease_of(std::uint64_t inode, Knob knob) const;
@@ -106,6 +126,7 @@ class Laws {
   FactsOf facts_;
   std::unique_ptr<LeaseTable> leases_;
   std::map<std::uint64_t, Wills> wills_;
+  std::map<std::uint64_t, Freeze> freezes_;
   std::array<std::map<Key, Look>, kLaneCount> looks_;
   std::array<std::uint64_t, kLaneCount> calls_{};
   std::uint64_t step_ = 0;

@@ -13,6 +13,7 @@ namespace cgphase::simulator {
 namespace {
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
+constexpr std::int64_t kThawSilence = 5 * kSecondNs;  // after which the companion must have thawed
 
 }  // namespace
 
@@ -43,8 +44,9 @@ void World::something_happens() {
       if (box != nullptr) kernel_.end(box->pid);
       return;
     case 6:
-      if (box != nullptr)
-        (void)kernel_.write(box->inode, "cgroup.freeze", random_.one_in(3) ? "1" : "0");
+      // Nobody can see that somebody else freezes what is frozen already (docs/safety.md).
+      if (box != nullptr && !laws_.leased(box->inode, Knob::cgroup_freeze))
+        (void)write_as_other(*box, Knob::cgroup_freeze, random_.one_in(3) ? "1" : "0");
       return;
     case 7: return change_mode();
     case 8: return toggle_kill_switch();
@@ -234,6 +236,9 @@ void World::hang(std::int64_t ns) {
   const bool before = std::exchange(in_the_middle_, true);
   pass(ns, Runs::workload_alone);
   laws_.time_passed_in(current_lane());
+  for (const Box& box : boxes_)
+    if (ns >= kThawSilence && box.inode != 0 && laws_.frozen(box.inode))
+      laws_.violate("still frozen while the daemon hangs: " + box.path);
   in_the_middle_ = before;
 }
 

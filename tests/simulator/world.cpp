@@ -102,6 +102,8 @@ void World::set_up_machine() {
   config.manage_unlimited = random_.one_in(2);
   config.enforce.cpu = CpuLever::both;
   config.safety = quick_safety();
+  // Half of it is used outside of containers.
+  if (scenario_.freezes) config.budget.memory_ratio = 0.53;
   surroundings_.engine_root = directory_ + "/engines";
   if (scenario_.history || scenario_.disk_one_in != 0)
     surroundings_.history = directory_ + "/history.db";
@@ -128,13 +130,17 @@ void World::set_up_machine() {
     box.hands_off = i == 3;
     box.named = i != 2 && !box.hands_off;
     box.consents = scenario_.consents && i < 2;
+    if (scenario_.freezes && i < 2) box.freeze_longest = std::chrono::seconds(6 + 6 * i);
     box.path = container_path(box.hands_off  ? kPodPath
                               : box.consents ? kPlainPath
                                              : kSlicePath,
                               i);
     if (box.named || box.hands_off) config.enforce.cgroups.push_back(box.path);
-    box.weighed = scenario_.classes && i < 2;
-    if (box.weighed)
+    box.weighed = (scenario_.classes || scenario_.freezes) && i < 2;
+    if (scenario_.freezes && i < 2)
+      config.containers.push_back(box.path + " class=batch freeze=" +
+                                  std::to_string(box.freeze_longest.count()) + "s");
+    else if (box.weighed)
       config.containers.push_back(box.path + (i == 0 ? " class=critical" : " class=batch"));
     if (box.consents)
       config.containers.push_back(box.path + " cpu.max=" + std::to_string(kMostCores) +
@@ -209,6 +215,7 @@ void World::start_daemon() {
   mode_ = Mode::enforce;
   kill_switch_seen_ = false;
   judged_decision_ = 0;
+  laws_.forget_rests();
   auto seen = LeaseTable::open_existing(
       {.runtime_dir = surroundings_.config.runtime_dir, .boot_id = kSimulatedBoot});
   CHECK_INVARIANT(seen.has_value());
@@ -226,7 +233,8 @@ std::optional<Laws::Facts> World::facts_of(std::uint64_t inode) const {
                      .may_lower_quota = box->gpu_ticks <= kGpuTicks,
                      .may_weigh = box->weighed,
                      .most_cores = box->consents ? kMostCores : 0,
-                     .most_bytes = box->consents ? static_cast<double>(kMostBytes) : 0};
+                     .most_bytes = box->consents ? static_cast<double>(kMostBytes) : 0,
+                     .freeze_longest = box->freeze_longest};
 }
 
 RunReport World::run() {
@@ -263,6 +271,8 @@ void World::slice(Runs runs) {
   laws_.judge_kills(kills);
   mix(kills.size());
   set_time_ns(time_ns() + kSlice);
+  for (const Box& box : boxes_)
+    if (box.inode != 0) laws_.judge_freeze(box.inode, std::chrono::nanoseconds(kSlice));
   const bool held = runs == Runs::workload_alone;
   if (!held && current_lane() == Lane::agent) resume_parked(false);
   if (!held && !in_fast_path_ && time_ns() >= next_fast_path_ns_) poll_fast_path();
@@ -305,6 +315,9 @@ void World::drive_agent() {
   agent.tick();
   slow_tick_ = false;
   settle_history();
+  for (const Box& box : boxes_)
+    if (daemon_->agent().core().find({kSimulatedDevice, box.inode}) == nullptr)
+      laws_.forget_rest(box.inode);
   judge_memory_events();
   judge_gpus();
   judge_unknown();

@@ -3,6 +3,7 @@
 // deaths. Every law is checked at every step. The first violation ends the run.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -34,6 +35,7 @@ struct Scenario {
   std::uint64_t slow_ticks_one_in = 0;      // ticks whose reading takes about three seconds
   bool classes = false;                 // the first two containers are critical and batch
   bool consents = false;                // the owners of the first two agree to more
+  bool freezes = false;                 // the first two are batch, to be frozen; memory is short
   bool gpus = false;                    // processes open a GPU at some time
   bool inner_limits = false;            // each container has a child cgroup with its own limit
   double growth_ratio = 0.12;           // maximum growth per second, as a share of the limit in
@@ -77,6 +79,7 @@ class World final : private CallObserver {
     bool hands_off = false;  // another manager owns it
     bool weighed = false;    // it has a class with a weight of its own
     bool consents = false;   // its owner agrees to more than its limits
+    std::chrono::seconds freeze_longest{0};
     std::uint64_t inode = 0;
     int pid = 0;
     bool paused = false;

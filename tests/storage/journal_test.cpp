@@ -31,7 +31,8 @@ JournalDecision rich_decision() {
                          MemoryLimit{Bytes{UINT64_MAX}},
                          MemoryLimit{},
                          MemoryLimit{Bytes{0}},
-                         std::nullopt};
+                         std::nullopt,
+                         true};
   decision.new_limits.cpu_max = CpuMax{std::nullopt, Microseconds{250'000}};
   decision.phase = {PhaseState::known, 3, 0.1, 1e-300};
   decision.usage = 1.25;
@@ -77,7 +78,7 @@ TEST_CASE("every reason and verdict has a word that reads back") {
     JournalDecision entry = decision_of(kOne, static_cast<std::uint64_t>(i), at_second(i));
     entry.decision.verdict = static_cast<Verdict>(i);
     entry.decision.reason =
-        static_cast<Reason>(std::min(i, static_cast<int>(Reason::silence)));
+        static_cast<Reason>(std::min(i, static_cast<int>(Reason::freeze_over)));
     written.push_back(entry);
   }
   REQUIRE(store.append({}, written, {}).has_value());

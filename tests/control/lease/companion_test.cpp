@@ -20,6 +20,7 @@ using namespace cgphase;
 namespace {
 
 constexpr int kPatienceMs = 30'000;
+constexpr std::chrono::milliseconds kFreeze{3000};
 
 // A daemon in its own process. It leases a change, makes it, starts a companion and then obeys the
 // orders that it receives as single bytes.
@@ -80,9 +81,16 @@ class Daemon {
     const pid_t pid = companion->pid();
     if (::write(reports, &pid, sizeof pid) != sizeof pid) ::_exit(4);
     pollfd order{orders, POLLIN, 0};
-    while (::poll(&order, 1, 50) == 0) (*leases)->beat(clock.monotonic_now());
-    char what = 0;
-    if (::read(orders, &what, 1) == 1 && what == 's') companion->stop();
+    char what = 'f';
+    while (what == 'f') {
+      while (::poll(&order, 1, 50) == 0) (*leases)->beat(clock.monotonic_now());
+      if (::read(orders, &what, 1) != 1) ::_exit(0);
+      if (what != 'f') break;
+      (void)(*leases)->record(box.id(), box.path(), Knob::cgroup_freeze, text_of("0"),
+                              text_of("1"), "test", clock.monotonic_now() + kFreeze);
+      box.put("cgroup.freeze", "1\n");
+    }
+    if (what == 's') companion->stop();
     ::_exit(0);
   }
 
@@ -94,12 +102,12 @@ struct Host {
   TemporaryDirectory root, runtime;
   FakeCgroup box{root.path()};
 
-  // Waits until cpu.max contains `text`.
-  bool becomes(const std::string& text) const {
+  // Waits until the file contains `text`.
+  bool becomes(const std::string& text, const char* file = "cpu.max") const {
     const Fd inotify(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
     REQUIRE(::inotify_add_watch(inotify.get(), box.directory().c_str(),
                                 IN_MODIFY | IN_CLOSE_WRITE) >= 0);
-    while (box.get("cpu.max") != text) {
+    while (box.get(file) != text) {
       pollfd changed{inotify.get(), POLLIN, 0};
       if (::poll(&changed, 1, kPatienceMs) != 1) return false;
       std::array<char, 4096> events;
@@ -195,6 +203,20 @@ TEST_CASE("the companion restores for a stopped daemon, revokes its leases and k
   daemon.signal(SIGCONT);
   daemon.order('s');
   daemon.reap();
+  CHECK(daemon.companion_ended());
+}
+
+// rule: BUDGET-08
+TEST_CASE("the companion thaws at the deadline for a daemon that beats and forgets it") {
+  const Host host;
+  const Daemon daemon(host.box, host.root.path(), host.runtime.path(), kLong);
+  daemon.order('f');
+  REQUIRE(host.becomes("1", "cgroup.freeze"));
+  const auto begun = std::chrono::steady_clock::now();
+  REQUIRE(host.becomes("0", "cgroup.freeze"));
+  CHECK(std::chrono::steady_clock::now() - begun > kFreeze - std::chrono::seconds(1));
+  CHECK(host.box.get("cpu.max") == "50000 100000");
+  daemon.order('s');
   CHECK(daemon.companion_ended());
 }
 

@@ -80,6 +80,8 @@ struct SafetyWorld {
       sample.limits.memory_high = decision.new_limits.memory_high;
     } else if (decision.resource == Resource::cpu_weight) {
       sample.limits.cpu_weight = decision.new_limits.cpu_weight;
+    } else if (decision.resource == Resource::freeze) {
+      sample.limits.frozen = sample.frozen = decision.new_limits.frozen;
     } else {
       sample.limits.cpu_max = decision.new_limits.cpu_max;
       sample.limits.cpu_max_burst = decision.new_limits.cpu_max_burst;
