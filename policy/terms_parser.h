@@ -14,8 +14,8 @@ inline constexpr std::string_view kTermNames[] = {"class",      "cpu.min",    "c
                                                   "freeze"};
 
 // Sets the term `key`, one of kTermNames. CPU is in cores, memory is a size, sleep is on or off,
-// freeze is a time. The classes of jobs are names of these: inference is critical, sidecar is standard, training is
-// batch. Errors: invalid (an unknown key or value; says what is allowed).
+// freeze is a time. The classes of jobs are names of these: inference is critical, sidecar is
+// standard, training is batch. Errors: invalid (an unknown key or value; says what is allowed).
 Status set_term(Terms& terms, std::string_view key, std::string_view value);
 
 // Sets terms from text: "class=batch memory.min=1G". Errors: those of set_term(); terms before the

@@ -7,7 +7,7 @@ bin=$1
 tree=$(realpath "$(dirname "$0")/../..")
 root=${CGPHASE_CGROUP_ROOT:?run this through scripts/guest, as ctest -L kernel does}
 knobs='cpu.max cpu.max.burst cpu.weight cpu.idle memory.min memory.low memory.high memory.max
-  memory.swap.max pids.max'
+  memory.swap.max pids.max cgroup.freeze'
 restore_limit_ms=5000
 failures=0
 cgroups='' original='' daemon=''
