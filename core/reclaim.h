@@ -12,6 +12,11 @@ namespace cgphase {
 
 inline constexpr std::chrono::seconds kReclaimInterval{6};
 
+// 0 if it was not measured.
+inline double bytes_of(const std::optional<Bytes>& bytes) {
+  return static_cast<double>(bytes.value_or(Bytes{}).value);
+}
+
 // Page cache that keeps memory.high from following need: a small share of it once per
 // kReclaimInterval, while pressure is quiet (docs/safety.md). Absent if nothing is to be dropped.
 std::optional<CacheReclaim> cache_in_way(const ContainerView& view);

@@ -4,13 +4,15 @@
 #include <cstdint>
 #include <tuple>
 
+#include "core/reclaim.h"
+
 namespace cgphase {
 namespace {
 
-// Unknown need counts as all that is charged.
+// What it needs in memory: without what is in swap. Unknown need counts as all that is charged.
 double need_of(const ContainerView& view) {
-  return static_cast<double>(view.memory_need.value_or(
-      view.sample.memory_current.value_or(Bytes{})).value);
+  if (!view.memory_need) return bytes_of(view.sample.memory_current);
+  return std::max(bytes_of(view.memory_need) - bytes_of(view.sample.swap_current), 0.0);
 }
 
 bool gives_way(const ContainerView& view) {

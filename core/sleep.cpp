@@ -2,16 +2,14 @@
 
 #include <algorithm>
 
+#include "core/reclaim.h"
+
 namespace cgphase {
 namespace {
 
 // Awake again: its tasks waited less than this between two samples, or so much time has passed.
 constexpr std::uint64_t kAwakeUsec = 1000;
 constexpr std::chrono::seconds kLongestWake{30};
-
-double bytes_of(const std::optional<Bytes>& bytes) {
-  return static_cast<double>(bytes.value_or(Bytes{}).value);
-}
 
 }  // namespace
 

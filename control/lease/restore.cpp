@@ -30,8 +30,7 @@ struct Pending {
 };
 
 // A frozen container is thawed first. memory.max comes last, because it may have to reclaim.
-// cpu.max.burst may not exceed the quota. If
-// both rise, the quota goes first. If both fall, the
+// cpu.max.burst may not exceed the quota. If both rise, the quota goes first. If both fall, the
 // first attempt at the quota is refused and the next pass succeeds.
 bool in_order(const Pending& left, const Pending& right) {
   const Lease& first = left.recorded.lease;

@@ -64,6 +64,17 @@ TEST_CASE("while needs fit into the budget, nothing gives way") {
 }
 
 // rule: BUDGET-06
+TEST_CASE("what is in swap needs no memory") {
+  ShortHost host;
+  host.add(ServiceClass::critical, 50);
+  ContainerView& batch = host.add(ServiceClass::batch, 60);
+  batch.sample.swap_current = Bytes{30 * kGiB};
+  CHECK_FALSE(host.tick());
+  batch.sample.swap_current = Bytes{10 * kGiB};
+  CHECK(host.tick());
+}
+
+// rule: BUDGET-06
 TEST_CASE("while the host is short, the batch container with most cold memory is reclaimed") {
   ShortHost host;
   host.add(ServiceClass::critical, 50).sample.memory.inactive_file_bytes = 50 * kGiB;
