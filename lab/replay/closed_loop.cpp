@@ -43,6 +43,12 @@ void ResourceLoop::raise() {
   limit_ = resource_ == Resource::cpu ? std::min(limit_ * kCpuRaise, ceiling_) : ceiling_;
 }
 
+double ResourceLoop::near(const Line& line) const {
+  const double near = loop_.guard_threshold * limit_;
+  if (resource_ == Resource::cpu || line.slope <= 0) return near;
+  return std::min(near, limit_ - line.slope * loop_.growth_seconds);
+}
+
 LoopInterval ResourceLoop::run(double seconds, double from, double to) {
   CHECK_INVARIANT(seconds > 0);
   const Line line{from, (to - from) / seconds};
@@ -50,15 +56,14 @@ LoopInterval ResourceLoop::run(double seconds, double from, double to) {
   interval.demanded = area(seconds, from, to);
   interval.lowest_limit = limit_;
   const double waiting = backlog_;
-  const double threshold = loop_.guard_threshold;
   // the policy raised first
-  if (from < threshold * limit_ || limit_ >= ceiling_) raise_in_.reset();
+  if (from < near(line) || limit_ >= ceiling_) raise_in_.reset();
   double now = 0;
   while (now < seconds) {
     const bool watched = loop_.enabled && limit_ < ceiling_;
     double next = seconds;
     if (watched && !raise_in_) {
-      const double crossed = threshold * limit_;
+      const double crossed = near(line);
       if (line.at(now) >= crossed)
         raise_in_ = loop_.time_to_raise_seconds;
       else if (line.slope > 0)

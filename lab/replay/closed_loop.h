@@ -13,6 +13,8 @@ struct ClosedLoop {
   bool enabled = false;
   double time_to_raise_seconds = 0.1;
   double guard_threshold = 0.95;
+  // Memory also counts as near if it would pass the limit within so long at its present pace.
+  double growth_seconds = 0;
 };
 
 // Sums between two samples. "Unit" is cores or bytes.
@@ -49,6 +51,8 @@ class ResourceLoop {
     double from, slope;
     double at(double seconds) const { return from + slope * seconds; }
   };
+  // The demand at which the limit is near.
+  double near(const Line& line) const;
   void stay(const Line& line, double begin, double end, LoopInterval& interval);
   void queue(double length, double from, double to, LoopInterval& interval);
   void raise();

@@ -67,6 +67,7 @@ Result<Lineup> line_up(const LineupOptions& options, const ReplaySettings& setti
                    "--rails");
   ReplaySettings with_rails = settings;
   with_rails.safety = true;
+  with_rails.loop.growth_seconds = static_cast<double>(settings.rules.at_risk_growth.count());
   if (!options.threshold_given) with_rails.loop.guard_threshold = settings.rules.at_risk_ratio;
   for (const PolicySpec& policy : lineup.policies)
     for (const double margin : options.margins) {

@@ -127,6 +127,17 @@ TEST_CASE("memory is raised to the ceiling in time if demand rises slowly enough
   CHECK(interval.allocated == Approx(50 * 0.475 + 100 * 0.525));
 }
 
+TEST_CASE("memory that would pass the limit within the growth time is near it, CPU is not") {
+  constexpr ClosedLoop kGrowing{.enabled = true, .growth_seconds = 2};
+  const auto raises = [&](Resource resource, double to) {
+    return loop_at(resource, 100, 50, kGrowing).run(1, 20, to).raises;
+  };
+  CHECK(raises(Resource::memory, 29) == 0);  // 29 + 2 s x 9
+  CHECK(raises(Resource::memory, 32) == 1);
+  CHECK(raises(Resource::memory, 12) == 0);
+  CHECK(raises(Resource::cpu, 32) == 0);
+}
+
 TEST_CASE("memory that rises by more than the last 5 % in 100 ms would be killed") {
   // 60 per second: 47.5 is reached at 0.125 s, and the raise comes at 0.225 s with a demand of
   // 53.5.

@@ -66,6 +66,8 @@ TEST_CASE("the safety rules use their own guard threshold, unless one is given")
         cgphase::line_up({.policies = {"phase"}, .threshold_given = given},
                          {.loop = {.guard_threshold = 0.7}, .rules = {.at_risk_ratio = 0.8}});
     REQUIRE(lineup);
+    CHECK(lineup->entrants.at(0).settings.loop.growth_seconds == 0);
+    CHECK(lineup->entrants.at(1).settings.loop.growth_seconds == 2);  // at_risk_growth
     return lineup->entrants.at(1).settings.loop.guard_threshold;
   };
   CHECK(threshold(false) == 0.8);
