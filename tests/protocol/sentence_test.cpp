@@ -108,11 +108,11 @@ TEST_CASE("a freeze says for how long and what is missing, a thaw says why") {
   decision.evidence[Fact::freeze_seconds] = 30;
   const Outcome written{.kind = OutcomeKind::written};
   CHECK(explain_sentence("train", decision, &written) ==
-        "train: frozen for at most 30 s because the host is short of memory by 120.0 MiB and its "
+        "train: frozen for at most 30 s because the host is short of memory by 120 MiB and its "
         "class is batch; it was written.");
   decision.verdict = Verdict::advise_mode;
   CHECK(explain_sentence("train", decision, nullptr) ==
-        "train: would be frozen for at most 30 s because the host is short of memory by 120.0 MiB "
+        "train: would be frozen for at most 30 s because the host is short of memory by 120 MiB "
         "and its class is batch; not written, the mode is advise.");
   decision.verdict = Verdict::allowed;
   decision.direction = Direction::raise;

@@ -36,11 +36,13 @@ std::vector<HistoryPoint> read_points(std::string_view payload) {
 }  // namespace
 
 // Whoever adds a field: append it to the columns of block.cpp, count it there, and correct this.
-// limits_reset, own_limit_events and programs have none: what they led to is in the journal.
+// limits_reset, own_limit_events, programs and limits.frozen have none: what they led to is in the
+// journal.
 // read_time has none: a point has a time of its own.
 TEST_CASE("a new field of Sample or Phase needs a column") {
   const std::size_t programs = alignof(Sample);  // with what fills it up
-  CHECK(sizeof(Sample) - programs - sizeof(Sample::limits_reset) -
+  const std::size_t frozen = alignof(Limits);    // the same
+  CHECK(sizeof(Sample) - programs - frozen - sizeof(Sample::limits_reset) -
             sizeof(Sample::own_limit_events) -
             sizeof(Sample::read_time) == 1376);
   CHECK(sizeof(Phase) == 24);
