@@ -293,6 +293,9 @@ TickOutput Core::step(const TickInput& input) {
   for (const FastRaise& raise : input.fast_raises)
     raised(raise.container, raise.resource, raise.reason, raise.before, raise.after, raise.time,
            AppliedChange::Origin::fast_path, output);
+  for (const CgroupId& id : input.reclaimed)
+    if (const auto found = containers_.find(id); found != containers_.end())
+      found->second->view.sleep.reclaimed();
   for (const RestoredLimits& restored : input.restored) put_back(restored, input.now, output);
   if (input.other_manager) other_manager_ = *input.other_manager;
   for (const auto& [id, facts] : input.facts)
@@ -379,19 +382,10 @@ std::string Core::writer_of(const Decision& decision) const {
 void Core::reclaim_memory(const NodeSample& tick, TickOutput& output) {
   if (tick.time < next_reclaim_) return;
   next_reclaim_ = tick.time + kReclaimInterval;
-  for (const auto& [id, container] : containers_) {
-    ContainerView& view = container->view;
-    if (const auto cache = cache_in_way(view)) {
-      output.reclaims.push_back(*cache);
-      continue;
-    }
-    if (!view.sleep.idle(tick.time) || ends_soon(container->policy->forecast(kWakeAhead)))
-      continue;
-    const auto memory = idle_memory(view, tick.host);
-    if (!memory) continue;
-    view.sleep.asked(memory->bytes);
-    output.reclaims.push_back(*memory);
-  }
+  for (const auto& [id, container] : containers_)
+    if (const auto reclaim = reclaim_now(container->view, *container->policy, tick,
+                                         shortage_rule_->is_short()))
+      output.reclaims.push_back(*reclaim);
 }
 
 void Core::remember(Container& container, const NodeSample& tick) {
@@ -416,7 +410,9 @@ void Core::sense(Container& container, const Sample& sample, const NodeSample& t
   const bool first = !container.seen;
   const MonotonicTime read = sample.read_time.value_or(tick.time);
   const auto elapsed = read - container.previous_time;
-  const bool gap = !first && (elapsed <= elapsed.zero() ||
+  // What a frozen container does not use says nothing about its phase.
+  const bool frozen = sample.frozen == true || view.sample.frozen == true;
+  const bool gap = !first && (elapsed <= elapsed.zero() || frozen ||
                               elapsed > kGapIntervals * config_.interval);
   const double interval_seconds = first || gap ? 0 : seconds(elapsed);
   container.gap = gap;

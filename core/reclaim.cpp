@@ -50,11 +50,22 @@ std::optional<CacheReclaim> idle_memory(const ContainerView& view, const HostCap
     return std::nullopt;
   const MemoryStat& memory = view.sample.memory;
   double reclaimable = bytes_of(memory.inactive_file_bytes) + bytes_of(memory.active_file_bytes);
-  if (has_swap(view.sample, host)) reclaimable += bytes_of(memory.anon_bytes);
+  const bool swap = view.sleep.swap_takes() && has_swap(view.sample, host);
+  if (swap) reclaimable += bytes_of(memory.anon_bytes);
   const double least = std::min(kLeastReclaim, reclaimable);
   const Bytes bytes = whole_pages(std::max(reclaimable * kReclaimRatio, least));
   if (bytes.value == 0) return std::nullopt;
-  return CacheReclaim{view.info.id, bytes};
+  return CacheReclaim{view.info.id, bytes, swap};
+}
+
+std::optional<CacheReclaim> reclaim_now(ContainerView& view, const Policy& policy,
+                                        const NodeSample& tick, bool host_is_short) {
+  if (auto cache = cache_in_way(view)) return cache;
+  if (host_is_short || !view.sleep.idle(tick.time) || ends_soon(policy.forecast(kWakeAhead)))
+    return std::nullopt;
+  const auto memory = idle_memory(view, tick.host);
+  if (memory) view.sleep.ask(memory->bytes, memory->swap);
+  return memory;
 }
 
 }  // namespace cgphase

@@ -7,6 +7,7 @@
 #include "collectors/sample.h"
 #include "core/core.h"
 #include "core/tick.h"
+#include "policy/policy.h"
 
 namespace cgphase {
 
@@ -24,5 +25,10 @@ std::optional<CacheReclaim> cache_in_way(const ContainerView& view);
 // Memory of an idle container whose owner agrees: the same small share, while pressure is quiet. If
 // there is swap, it may be any memory, else page cache. `idle`: as IdleSleep::idle().
 std::optional<CacheReclaim> idle_memory(const ContainerView& view, const HostCapacity& host);
+
+// What is reclaimed of a container every kReclaimInterval: one of the two above. While the host is
+// short of memory, class batch has its turn (core/shortage.h), and idle containers wait.
+std::optional<CacheReclaim> reclaim_now(ContainerView& view, const Policy& policy,
+                                        const NodeSample& tick, bool host_is_short);
 
 }  // namespace cgphase

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <tuple>
+#include <utility>
 
 #include "core/reclaim.h"
 
 namespace cgphase {
 namespace {
+
+// Less is no growth, but the batches in which the kernel counts.
+constexpr double kLeastGrowth = 1 << 20, kGrowthRatio = 0.01;
 
 // What it needs in memory: without what is in swap. Unknown need counts as all that is charged.
 double need_of(const ContainerView& view) {
@@ -32,7 +35,8 @@ std::optional<CacheReclaim> cold_memory(std::span<const Claimant> claimants,
                                         const HostCapacity& host, double short_bytes) {
   const ContainerView* most = nullptr;
   for (const Claimant& one : claimants)
-    if (gives_way(*one.view) && (!most || reclaimable(*one.view, host) > reclaimable(*most, host)))
+    if (gives_way(*one.view) && !one.view->inside &&
+        (!most || reclaimable(*one.view, host) > reclaimable(*most, host)))
       most = one.view;
   if (!most) return std::nullopt;
   const double bytes = std::min(short_bytes, kShortReclaimRatio * reclaimable(*most, host));
@@ -43,18 +47,20 @@ std::optional<CacheReclaim> cold_memory(std::span<const Claimant> claimants,
 
 }  // namespace
 
-// Who grew most since the shortage began; of equal ones the largest. One in mode advise is only
-// reported, so it comes last.
+// Who grew most since the shortage began, or since it was last frozen: to freeze one that does not
+// grow would keep its memory longer. One in mode advise is only reported, so it comes last.
 ContainerView* ShortageRule::next_to_freeze(std::span<const Claimant> claimants) const {
-  const auto rank = [this](const ContainerView& view) {
+  const auto grown = [this](const ContainerView& view) {
     const auto before = before_.find(view.info.id);
-    const double need = need_of(view);
-    return std::tuple(view.mode == Mode::enforce,
-                      need - (before == before_.end() ? 0 : before->second), need);
+    return need_of(view) - (before == before_.end() ? 0 : before->second);
+  };
+  const auto rank = [&grown](const ContainerView& view) {
+    return std::pair(view.mode == Mode::enforce, grown(view));
   };
   ContainerView* first = nullptr;
   for (const Claimant& one : claimants)
     if (one.view->may_freeze && !one.view->around_others &&
+        grown(*one.view) > std::max(kLeastGrowth, kGrowthRatio * need_of(*one.view)) &&
         (!first || rank(*one.view) > rank(*first)))
       first = one.view;
   return first;
@@ -65,7 +71,7 @@ std::optional<CacheReclaim> ShortageRule::step(const BudgetConfig& config,
                                                const OutsideShare& outside,
                                                std::span<const Claimant> claimants) {
   const double budget = static_cast<double>(host.memory.value) * config.memory_ratio;
-  double short_bytes = outside.memory_bytes - budget;
+  double short_bytes = outside.memory_now_bytes - budget;
   for (const Claimant& one : claimants)
     if (!one.view->inside) short_bytes += need_of(*one.view);
   const bool is_short = host.memory.value > 0 && short_bytes > 0;
@@ -75,6 +81,8 @@ std::optional<CacheReclaim> ShortageRule::step(const BudgetConfig& config,
     before_.clear();
     for (const Claimant& one : claimants) before_[one.view->info.id] = need_of(*one.view);
   }
+  for (const Claimant& one : claimants)
+    if (one.view->in_force.frozen == true) before_[one.view->info.id] = need_of(*one.view);
   // What is frozen stays so, until its owner allows no more.
   for (const Claimant& one : claimants)
     one.view->shortage = {keep_ && one.view->in_force.frozen == true, short_bytes};

@@ -21,8 +21,10 @@ inline constexpr double kShortReclaimRatio = 0.05;
 
 class ShortageRule {
  public:
+  bool is_short() const { return short_ticks_ > 0; }
+
   // Call it once per tick, after need was measured. Sets `shortage` of each view. Returns what to
-  // reclaim now: of one container, so that a freeze never waits behind several reclaims.
+  // reclaim now: of one container, because reclaims take turns.
   std::optional<CacheReclaim> step(const BudgetConfig& config, const HostCapacity& host,
                                    const OutsideShare& outside,
                                    std::span<const Claimant> claimants);
@@ -32,7 +34,8 @@ class ShortageRule {
 
   int short_ticks_ = 0;
   bool keep_ = false;  // what is frozen stays so
-  std::map<CgroupId, double> before_;  // needs when the shortage began
+  // Needs when the shortage began, or when it was last frozen.
+  std::map<CgroupId, double> before_;
 };
 
 }  // namespace cgphase

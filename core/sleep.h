@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <optional>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/units.h"
@@ -38,8 +39,13 @@ class IdleSleep {
   bool idle(MonotonicTime now) const {
     return idle_since_ && now - *idle_since_ >= kIdleDwell;
   }
-  // So many bytes are being reclaimed.
-  void asked(Bytes bytes) { asked_bytes_ = static_cast<double>(bytes.value); }
+  // So many bytes are to be reclaimed. `swap`: some of them may go to swap.
+  void ask(Bytes bytes, bool swap);
+  // They were. Without it nothing counts as asleep.
+  void reclaimed() { taken_bytes_ = std::exchange(asked_bytes_, 0); }
+  // Whether swap took something of what may have gone there, since the container became idle. If it
+  // is full, the kernel would take all of it from the page cache.
+  bool swap_takes() const { return swap_takes_; }
 
   // Freed by reclaim and not charged again since.
   Bytes asleep() const { return Bytes{static_cast<std::uint64_t>(asleep_bytes_)}; }
@@ -53,7 +59,10 @@ class IdleSleep {
   void follow_wake(const Sample& previous, const Sample& sample, MonotonicTime now);
 
   std::optional<MonotonicTime> idle_since_;
-  double asked_bytes_ = 0, asleep_bytes_ = 0;
+  double asked_bytes_ = 0, taken_bytes_ = 0, asleep_bytes_ = 0;
+  bool swap_takes_ = true;
+  std::optional<Bytes> swap_before_;  // before the last request that swap may have taken
+  std::optional<Bytes> swap_current_;
   bool waking_ = false;
   std::optional<Wake> wake_;
 };

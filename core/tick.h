@@ -56,6 +56,7 @@ struct TickInput {
   std::vector<FinishedWrite> writes;
   std::vector<FastRaise> fast_raises;
   std::vector<RestoredLimits> restored;
+  std::vector<CgroupId> reclaimed;  // what step() asked for was done
   std::optional<bool> other_manager;  // another manager sets limits on this host; absent: as before
   std::vector<std::pair<CgroupId, ExternalFacts>> facts;  // that changed
   std::vector<LimitWrite> limit_writes;                   // by other processes
@@ -76,6 +77,7 @@ struct AppliedChange {
 struct CacheReclaim {
   CgroupId container;
   Bytes bytes;
+  bool swap = false;  // some of it may go to swap
 };
 
 struct TickOutput {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kMostCores = 1'000'000;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 60;
-constexpr std::chrono::seconds kShortestFreeze{1}, kLongestFreeze{600};
+constexpr std::chrono::seconds kShortestFreeze{3}, kLongestFreeze{600};
 
 struct ClassName {
   std::string_view name;
@@ -60,7 +60,7 @@ Status set_term(Terms& terms, std::string_view key, std::string_view value) {
     const auto time = std::chrono::floor<std::chrono::seconds>(
         std::chrono::nanoseconds(nanoseconds.value_or(0)));
     if (time < kShortestFreeze || time > kLongestFreeze)
-      return refused("a time from 1s to 10min, such as 30s");
+      return refused("a time from 3s to 10min, such as 30s");
     terms.freeze_longest = time;
     return {};
   }

@@ -96,7 +96,8 @@ void OutsideUse::observe_memory(const NodeSample& tick,
     const std::uint64_t swapped = view->sample.swap_current.value_or(Bytes{}).value;
     bytes -= static_cast<double>(need - std::min(swapped, need));
   }
-  memory_bytes_.add(std::max(bytes, 0.0), 1,
+  memory_now_bytes_ = std::max(bytes, 0.0);
+  memory_bytes_.add(*memory_now_bytes_, 1,
                     std::chrono::duration<double>(tick.time.time_since_epoch()).count());
 }
 

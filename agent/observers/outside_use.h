@@ -34,6 +34,8 @@ class OutsideUse {
   std::optional<double> memory_bytes(double share) const {
     return at_most(static_cast<double>(host_.memory.value), memory_bytes_.quantile(share));
   }
+  // The newest reading.
+  std::optional<double> memory_now_bytes() const { return memory_now_bytes_; }
 
  private:
   void observe_cpu(const NodeSample& tick, std::span<const ContainerView* const> containers);
@@ -60,6 +62,7 @@ class OutsideUse {
   HostCapacity host_;  // of the last tick
   MonotonicTime time_;
   std::optional<MonotonicTime> memory_time_;
+  std::optional<double> memory_now_bytes_;
 };
 
 }  // namespace cgphase

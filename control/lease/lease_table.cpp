@@ -453,7 +453,7 @@ Result<int> LeaseTable::record(CgroupId id, const CgroupPath& path, Knob knob,
   }
   push_front(slot.values, next);
   slot.state = State::leased;
-  slot.deadline_ns = deadline.value_or(MonotonicTime{}).time_since_epoch().count();
+  if (deadline) slot.deadline_ns = deadline->time_since_epoch().count();
   slot.reason = {};
   reason.copy(slot.reason.data(), kLeaseReasonBytes);
   publish(place.model, model, slot, identity_crc);

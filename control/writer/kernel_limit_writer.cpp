@@ -157,11 +157,22 @@ void KernelLimitWriter::submit_reclaim(CgroupId id, Bytes bytes) {
   enqueue(lowering_, {cgroup, change, bytes, cgroup->epoch.load()});
 }
 
+// Limits go before reclaims, which may take long. A container has one reclaim at a time.
 void KernelLimitWriter::enqueue(WorkQueue& queue, Work work) {
   {
     const std::lock_guard lock(mutex_);
-    if (queue.waiting.size() < kQueuedChanges) {
-      queue.waiting.push_back(std::move(work));
+    auto& waiting = queue.waiting;
+    const auto is_reclaim = [](const Work& one) { return one.reclaim.has_value(); };
+    const auto first_reclaim = std::ranges::find_if(waiting, is_reclaim);
+    if (work.reclaim && std::any_of(first_reclaim, waiting.end(), [&](const Work& one) {
+          return one.cgroup == work.cgroup;
+        }))
+      return;
+    if (!work.reclaim && waiting.size() >= kQueuedChanges && is_reclaim(waiting.back()))
+      waiting.pop_back();
+    if (waiting.size() < kQueuedChanges) {
+      waiting.insert(work.reclaim ? waiting.end() : std::ranges::find_if(waiting, is_reclaim),
+                     std::move(work));
       queue.ready.notify_one();
       return;
     }

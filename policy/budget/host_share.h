@@ -11,7 +11,8 @@ namespace cgphase {
 
 // Used outside of containers, in cores and bytes; it is not theirs to divide.
 struct OutsideShare {
-  double cpu_cores = 0, memory_bytes = 0;
+  double cpu_cores = 0, memory_bytes = 0;  // a high quantile of the last hours
+  double memory_now_bytes = 0;
 };
 
 // The limits that a container may have now instead of its original ones. Absent: the original.

@@ -115,6 +115,11 @@ void ExternalChangeDetector::written(const Limits& in_force, Resource resource,
   copy_knobs(ours, resource, expected_);
 }
 
+void ExternalChangeDetector::forget_freeze() {
+  newest_ask_.frozen.reset();
+  for (Limits& asked : asked_) asked.frozen.reset();
+}
+
 // A former original no longer counts as ours. Whoever sets it again does so on purpose. A lowered
 // value of ours may still appear late.
 template <class Value>

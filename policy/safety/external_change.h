@@ -26,6 +26,8 @@ class ExternalChangeDetector {
   // asked() reports the values that a decision requests; written() reports the limits read back
   // after the write.
   void asked(const Decision& decision);
+  // A freeze did not happen, or somebody else ended it. The next one is not ours.
+  void forget_freeze();
   void written(const Limits& in_force, Resource resource, MonotonicTime time);
 
   const Limits& original() const { return original_; }

@@ -40,13 +40,14 @@ std::optional<Decision> SafetyRules::Impl::decide_freeze(const Step& step) {
   if (!freeze_) freeze_ = std::make_unique<FreezeState>();
   FreezeState& state = *freeze_;
   if (state.asked != 0 && now - state.asked_at >= kAnswerPatience) state.asked = 0;
-  if (!step.input.shortage.freeze) state.advised = false;
+  if (step.input.shortage.bytes <= 0) state.advised = false;
   if (state.asked != 0 || drift_.predates_write(now) || within(state.failed, kRetryPause, now))
     return std::nullopt;
   std::optional<Reason> reason;
   if (frozen) {
     reason = why_thaw(step);
   } else {
+    if (state.since) drift_.forget_freeze();
     thawed(state, now);  // by somebody else
     may_freeze_ = longest && step.limits().frozen == false && !watch_.stale() &&
                   now >= state.rest_until && !state.advised;
@@ -80,6 +81,7 @@ void SafetyRules::Impl::freeze_written(const Decision& decision, WriteEnd end,
   FreezeState& state = *freeze_;
   if (state.asked == decision.decision_id) state.asked = 0;
   state.failed.reset();
+  if (end != WriteEnd::done && in_force.frozen == false) drift_.forget_freeze();
   // After a failure it may stand still all the same.
   if (decision.direction == Direction::lower && in_force.frozen != false)
     state.since = decision.time;

@@ -116,6 +116,7 @@ class Host {
     sample_.memory.file_bytes = bytes;
     sample_.memory_current = Bytes{*sample_.memory.anon_bytes + bytes};
   }
+  void freeze() { sample_.frozen = true; }
   void read_late(std::chrono::milliseconds by) { sample_.read_time = tick_.time + seconds(1) + by; }
   void throttle() { ++*sample_.cpu.nr_throttled; }
   void out_of_memory() { ++*sample_.memory_events.oom; }

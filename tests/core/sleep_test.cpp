@@ -32,7 +32,8 @@ struct Sleeper {
     for (int i = 0; i < ticks; ++i) tick(0.001);
   }
   void reclaim(std::uint64_t asked_mib, std::uint64_t freed_mib) {
-    sleep.asked(Bytes{asked_mib * kMiB});
+    sleep.ask(Bytes{asked_mib * kMiB}, false);
+    sleep.reclaimed();
     sample.memory_current->value -= freed_mib * kMiB;
     tick(0.001);
   }
@@ -130,6 +131,38 @@ TEST_CASE("asleep is what was freed because cgphase asked, until it is charged a
 }
 
 // rule: MEM-11
+TEST_CASE("what a kernel did not reclaim does not count as asleep") {
+  Sleeper one;
+  one.idle(31);
+  one.sleep.ask(Bytes{4 * kMiB}, false);
+  one.sample.memory_current->value -= 10 * kMiB;
+  one.tick(0.001);
+  CHECK(one.sleep.asleep().value == 0);
+}
+
+// rule: MEM-11
+TEST_CASE("memory that swap does not take is not asked for until the container wakes") {
+  Sleeper one;
+  one.sample.swap_current = one.previous.swap_current = Bytes{kMiB};
+  one.idle(31);
+  const auto reclaim = [&](std::uint64_t swapped) {
+    one.sleep.ask(Bytes{4 * kMiB}, one.sleep.swap_takes());
+    one.sleep.reclaimed();
+    one.sample.memory_current->value -= 4 * kMiB;
+    one.sample.swap_current->value += swapped;
+    one.tick(0.001);
+  };
+  reclaim(kMiB);
+  CHECK(one.sleep.swap_takes());
+  reclaim(0);
+  CHECK_FALSE(one.sleep.swap_takes());
+  reclaim(0);
+  CHECK_FALSE(one.sleep.swap_takes());
+  one.tick(0.8);
+  CHECK(one.sleep.swap_takes());
+}
+
+// rule: MEM-11
 TEST_CASE("waking takes as long as its tasks wait for memory") {
   Sleeper one;
   one.idle(31);
@@ -157,6 +190,22 @@ TEST_CASE("waking takes as long as its tasks wait for memory") {
   short_nap.idle(31);
   short_nap.tick(0.8);
   CHECK_FALSE(short_nap.sleep.last_wake().has_value());
+}
+
+// rule: MEM-11
+TEST_CASE("a frozen container does not sleep, and an idle one waits while the host is short") {
+  for (const bool frozen : {true, false}) {
+    Host host;
+    host.core.admit(kId, {.mode = Mode::enforce});
+    host.cache(64 * kMiB);
+    if (frozen) host.freeze();
+    for (int tick = 0; tick < 60; ++tick) {
+      if (!frozen) host.next.outside.memory_now_bytes = 4e9;
+      host.step(0.001);
+      CHECK(host.last.reclaims.empty());
+    }
+    CHECK(host.core.find(kId)->phase.known() != frozen);
+  }
 }
 
 // rule: MEM-11

@@ -24,17 +24,18 @@ TEST_CASE("terms come from labels, and the configuration counts more") {
                                                   {"cgphase.cpu.min", "0.5"},
                                                   {"cgphase.memory.max", "8G"},
                                                   {"cgphase.freeze", "20s"},
+                                                  {"cgphase.sleep", "on"},
                                                   {"cgphase.memory.min", "1G"}});
   const Terms labels{.service_class = ServiceClass::critical, .cpu_min = Cores{0.5},
                      .memory_min = Bytes{kGiB}, .memory_max = Bytes{8 * kGiB},
-                     .freeze_longest = std::chrono::seconds(20)};
+                     .sleep = true, .freeze_longest = std::chrono::seconds(20)};
   CHECK(terms_for(config, container).terms == labels);
   for (const char* pattern : {"train-*", "registry/*", "/system.slice/docker-??.scope"}) {
     config.containers = {"* cpu.min=3", std::string(pattern) + " class=batch cpu.min=2 cpu.max=4",
                          "other class=standard"};
     CHECK(terms_for(config, container).terms ==
           Terms{ServiceClass::batch, Cores{2}, Bytes{kGiB}, Cores{4}, Bytes{8 * kGiB},
-                std::chrono::seconds(20)});
+                true, std::chrono::seconds(20)});
   }
 }
 

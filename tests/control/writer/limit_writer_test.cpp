@@ -35,10 +35,13 @@ class Writing {
     result.reason = "test";
     return result;
   }
-  LimitResult wait() {
+  std::vector<LimitResult> wait_for_some() {
     pollfd ready{writer->result_fd(), POLLIN, 0};
     REQUIRE(::poll(&ready, 1, 30'000) == 1);
-    const auto results = writer->drain_results();
+    return writer->drain_results();
+  }
+  LimitResult wait() {
+    const auto results = wait_for_some();
     REQUIRE(results.size() == 1);
     return results.front();
   }
@@ -380,6 +383,19 @@ TEST_CASE("reclaim is written to memory.reclaim, and a kernel without the file i
   writing.writer->submit_reclaim(writing.box.id(), Bytes{4096});
   CHECK(writing.wait().written);
   CHECK(writing.box.get("memory.reclaim") == "4096");
+}
+
+TEST_CASE("a container has one reclaim at a time, and limits go first") {
+  Writing writing;
+  writing.box.put("memory.reclaim", "");
+  for (int i = 0; i < 5000; ++i) writing.writer->submit_reclaim(writing.box.id(), Bytes{4096});
+  writing.writer->submit(writing.change(writing.with_quota(150'000)));
+  // Not one is refused because the queue is full.
+  for (bool lowered = false; !lowered;)
+    for (const LimitResult& result : writing.wait_for_some()) {
+      CHECK(result.written);
+      lowered = lowered || result.decision_id != 0;
+    }
 }
 
 TEST_CASE("the recording writer writes nothing and reports what would be in force") {

@@ -76,6 +76,11 @@ TEST_CASE("mode advise reports a freeze once and writes nothing") {
   REQUIRE(world.freezes().size() == 1);
   CHECK(world.freezes()[0].verdict == Verdict::advise_mode);
   CHECK_FALSE(world.safety.may_freeze());
+  // Nobody chooses a container that may not freeze, and the shortage goes on.
+  world.input.shortage = {false, 1e9};
+  world.ticks(100);
+  CHECK_FALSE(world.safety.may_freeze());
+  CHECK(world.freezes().size() == 1);
   world.input.shortage = {};
   world.tick();
   CHECK(world.safety.may_freeze());
@@ -154,6 +159,19 @@ TEST_CASE("a container that somebody else thaws is not frozen again soon") {
   CHECK(world.freezes().size() == 1);
   world.ticks(2 * 60);
   CHECK(world.freezes().size() > 1);
+}
+
+// rule: REST-01
+TEST_CASE("who thaws and later freezes a container himself is left alone") {
+  FreezeWorld world;
+  REQUIRE(world.ask(15) == 15);
+  world.input.shortage = {};
+  world.sample.limits.frozen = world.sample.frozen = false;
+  world.ticks(60);
+  world.sample.limits.frozen = world.sample.frozen = true;
+  world.ticks(1200);
+  CHECK(world.freezes().size() == 1);
+  CHECK(world.frozen());
 }
 
 // rule: BUDGET-08
