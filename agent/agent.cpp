@@ -176,9 +176,7 @@ TickInput Agent::collect() {
   }
   for (const CgroupId& id : tick_.vanished) container_removed(id);
   for (const ContainerInfo& info : tick_.appeared) container_added(info);
-  input.outside = {.cpu_cores = outside_.cpu_cores(kOutsideShare).value_or(0),
-                   .memory_bytes = outside_.memory_bytes(kOutsideShare).value_or(0),
-                   .memory_now_bytes = outside_.memory_now_bytes().value_or(0)};
+  input.outside = outside_.share(kOutsideShare);
   input.sample = &tick_;
   return input;
 }
@@ -188,9 +186,10 @@ TickInput Agent::collect_events() {
   TickInput input{.now = clock_.monotonic_now()};
   input.writes = std::exchange(refused_, {});
   if (parts_.writer)
-    for (const LimitResult& result : parts_.writer->drain_results())
+    for (const LimitResult& result : parts_.writer->drain_results()) {
       if (result.decision_id != 0) input.writes.push_back(finished(result));
       else if (result.written) input.reclaimed.push_back(result.id);  // a reclaim
+    }
   if (!parts_.fast_path) return input;
   const std::vector<FastPathAction> actions = parts_.fast_path->take_actions();
   // The count is read after the fast path's wake was taken, so a later write wakes again.

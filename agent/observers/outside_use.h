@@ -34,8 +34,12 @@ class OutsideUse {
   std::optional<double> memory_bytes(double share) const {
     return at_most(static_cast<double>(host_.memory.value), memory_bytes_.quantile(share));
   }
-  // The newest reading.
-  std::optional<double> memory_now_bytes() const { return memory_now_bytes_; }
+  // The same quantile of both, and the newest reading of memory. 0 if nothing was read.
+  OutsideShare share(double quantile) const {
+    return {.cpu_cores = cpu_cores(quantile).value_or(0),
+            .memory_bytes = memory_bytes(quantile).value_or(0),
+            .memory_now_bytes = memory_now_bytes_.value_or(0)};
+  }
 
  private:
   void observe_cpu(const NodeSample& tick, std::span<const ContainerView* const> containers);

@@ -157,28 +157,33 @@ void KernelLimitWriter::submit_reclaim(CgroupId id, Bytes bytes) {
   enqueue(lowering_, {cgroup, change, bytes, cgroup->epoch.load()});
 }
 
-// Limits go before reclaims, which may take long. A container has one reclaim at a time.
+// Limits go before reclaims, which may take long. A container has one reclaim at a time. All work
+// gets a result, also what has no place.
 void KernelLimitWriter::enqueue(WorkQueue& queue, Work work) {
+  const auto is_reclaim = [](const Work& one) { return one.reclaim.has_value(); };
+  std::optional<Work> no_place;
   {
     const std::lock_guard lock(mutex_);
     auto& waiting = queue.waiting;
-    const auto is_reclaim = [](const Work& one) { return one.reclaim.has_value(); };
-    const auto first_reclaim = std::ranges::find_if(waiting, is_reclaim);
-    if (work.reclaim && std::any_of(first_reclaim, waiting.end(), [&](const Work& one) {
-          return one.cgroup == work.cgroup;
-        }))
-      return;
-    if (!work.reclaim && waiting.size() >= kQueuedChanges && is_reclaim(waiting.back()))
-      waiting.pop_back();
-    if (waiting.size() < kQueuedChanges) {
-      waiting.insert(work.reclaim ? waiting.end() : std::ranges::find_if(waiting, is_reclaim),
-                     std::move(work));
+    const auto reclaims = std::ranges::find_if(waiting, is_reclaim);
+    const bool again = work.reclaim && std::any_of(reclaims, waiting.end(), [&](const Work& one) {
+      return one.cgroup == work.cgroup;
+    });
+    const bool full = waiting.size() >= kQueuedChanges;
+    if (again || (full && (work.reclaim || reclaims == waiting.end()))) {
+      no_place = std::move(work);
+    } else {
+      waiting.insert(work.reclaim ? waiting.end() : reclaims, std::move(work));
+      if (full) {
+        no_place = std::move(waiting.back());
+        waiting.pop_back();
+      }
       queue.ready.notify_one();
-      return;
     }
   }
-  deliver(refusal(work.change, ErrorKind::io,
-                  std::to_string(kQueuedChanges) + " changes are waiting; retry later"));
+  if (no_place)
+    deliver(refusal(no_place->change, ErrorKind::io,
+                    "too many changes or an earlier reclaim are waiting; retry later"));
 }
 
 void KernelLimitWriter::deliver(LimitResult result) {

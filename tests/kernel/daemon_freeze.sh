@@ -8,7 +8,8 @@ source "$(dirname "$0")/daemon_fixture.sh"
 
 mib=$((1 << 20))
 
-# A program in the container NAME that takes 4 MiB each 200 ms until it has MIB.
+# A program in the container NAME that takes 4 MiB each 200 ms until it has MIB, gives half of them
+# back and begins again.
 grow() {  # NAME MIB
   (
     echo "$BASHPID" >"$root/$1/cgroup.procs"
@@ -17,10 +18,13 @@ import mmap
 import sys
 import time
 
-held = []
+held, most = [], int(sys.argv[1])
 while True:
+    if len(held) >= most:
+        while len(held) > most // 2:
+            held.pop().close()
     for _ in range(4):
-        if len(held) < int(sys.argv[1]):
+        if len(held) < most:
             # Touching each page would cost a guest much time.
             held.append(mmap.mmap(-1, 1 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS |
                                   mmap.MAP_POPULATE))
