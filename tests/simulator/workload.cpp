@@ -49,7 +49,9 @@ void World::work(Box& box) {
   const Cgroup& here = *kernel_.cgroup(box.inode);
   if (here.frozen) return;
   const double factor = box.consents ? kConsentFactor : 1;
-  if (random_.one_in(400)) box.target = 0.02 + random_.share() * (kMostNeed * factor - 0.02);
+  // Only one that grows is frozen.
+  const int steady = box.freeze_longest.count() > 0 ? 40 : 400;
+  if (random_.one_in(steady)) box.target = 0.02 + random_.share() * (kMostNeed * factor - 0.02);
   if (random_.one_in(800)) box.cache = 0.05 + 0.6 * random_.share() * random_.share();
   if (random_.one_in(500)) box.busy = !box.busy;
   if (random_.one_in(100))
