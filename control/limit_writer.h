@@ -56,7 +56,8 @@ class LimitWriter {
   virtual void detach(CgroupId id) = 0;
   // Never blocks the caller. The result comes through drain_results().
   virtual void submit(LimitChange change) = 0;
-  // Reclaims `bytes` through memory.reclaim within a deadline. Leaves no state behind.
+  // Reclaims `bytes` through memory.reclaim within a deadline. Leaves no state behind. Refused
+  // while an earlier one of the container waits.
   virtual void submit_reclaim(CgroupId id, Bytes bytes) = 0;
   // Readable when results wait. -1 if results are available at once (recording writer).
   virtual int result_fd() const = 0;

@@ -29,12 +29,12 @@ Bytes whole_pages(double bytes) {
 
 double bytes_of(Counter counter) { return static_cast<double>(counter.value_or(0)); }
 
+}  // namespace
+
 bool has_swap(const Sample& sample, const HostCapacity& host) {
   const bool forbidden = sample.swap_max && sample.swap_max->bytes == Bytes{0};
   return host.swap.value > 0 && !forbidden;
 }
-
-}  // namespace
 
 std::optional<CacheReclaim> cache_in_way(const ContainerView& view) {
   if (view.mode != Mode::enforce || view.memory_blocked_by != Verdict::cache_in_way)

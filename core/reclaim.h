@@ -18,12 +18,15 @@ inline double bytes_of(const std::optional<Bytes>& bytes) {
   return static_cast<double>(bytes.value_or(Bytes{}).value);
 }
 
+// Whether the host has swap that the container may use. It may be full.
+bool has_swap(const Sample& sample, const HostCapacity& host);
+
 // Page cache that keeps memory.high from following need: a small share of it once per
 // kReclaimInterval, while pressure is quiet (docs/safety.md). Absent if nothing is to be dropped.
 std::optional<CacheReclaim> cache_in_way(const ContainerView& view);
 
 // Memory of an idle container whose owner agrees: the same small share, while pressure is quiet. If
-// there is swap, it may be any memory, else page cache. `idle`: as IdleSleep::idle().
+// swap takes some, it may be any memory, else page cache.
 std::optional<CacheReclaim> idle_memory(const ContainerView& view, const HostCapacity& host);
 
 // What is reclaimed of a container every kReclaimInterval: one of the two above. While the host is

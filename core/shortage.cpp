@@ -26,7 +26,7 @@ bool gives_way(const ContainerView& view) {
 // Without swap only page cache can be dropped.
 double reclaimable(const ContainerView& view, const HostCapacity& host) {
   const MemoryStat& memory = view.sample.memory;
-  const double anon = host.swap.value > 0 && view.sample.swap_max != MemoryLimit{Bytes{0}}
+  const double anon = has_swap(view.sample, host)
                           ? static_cast<double>(memory.inactive_anon_bytes.value_or(0)) : 0;
   return static_cast<double>(memory.inactive_file_bytes.value_or(0)) + anon;
 }

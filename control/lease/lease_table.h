@@ -80,7 +80,8 @@ class LeaseTable {
 
   // Records that `next` is about to be written over `previous`. The first call for a knob makes
   // `previous` its original. If `previous` is neither the original nor a value of ours, it becomes
-  // the new original: somebody else set it and the agent accepted it. The deadline is replaced.
+  // the new original: somebody else set it and the agent accepted it.
+  // Without `deadline` an earlier one stays.
   // Returns the record. Errors: invalid (the path is longer than kLeasePathBytes, or the table is
   // full).
   Result<int> record(CgroupId id, const CgroupPath& path, Knob knob, const KnobText& previous,
