@@ -69,12 +69,6 @@ Amounts amounts_of(Resource resource, const ContainerView& view) {
   return found;
 }
 
-// After a reload systemd writes a unit's own memory.max again, and the kernel kills what is above
-// it. So no memory is granted to units.
-bool is_unit(const CgroupPath& path) {
-  return path.ends_with(".scope") || path.ends_with(".service");
-}
-
 bool may_take(Resource resource, const ContainerView& view) {
   if (view.mode == Mode::observe || !view.info.hands_off.empty()) return false;
   return resource == Resource::cpu ? !view.pin.cpu : !view.pin.memory;
@@ -99,8 +93,10 @@ void grant(Resource resource, const BudgetConfig& config, double budget,
     if (open && config.unlimited == UnlimitedRule::ignore) continue;
     const bool may = may_take(resource, *one.view);
     const bool guard = may && open && config.unlimited == UnlimitedRule::guard;
+    // After a reload systemd writes a unit's own memory.max again, and the kernel kills what is
+    // above it.
     const bool raised = may && amounts.own < amounts.agreed && amounts.own != kNoLimit &&
-                        !(memory && is_unit(one.view->info.path));
+                        !(memory && one.view->info.systemd_unit);
     if (guard || raised)
       takers.push_back({one.view, claims.size(), guard ? 0 : amounts.own, amounts.in_force});
     const double most = guard || amounts.own < kNoLimit ? amounts.agreed : kNoLimit;

@@ -13,7 +13,6 @@
 namespace cgphase {
 namespace {
 
-
 CgroupPath parent_path(const CgroupPath& path) { return path.substr(0, path.rfind('/')); }
 
 // True if a file of the engine describes it.
@@ -23,6 +22,13 @@ bool is_known(const Recognised& match, const std::string& engine_root) {
   container.engine_id = match.engine_id;
   read_engine_files(engine_root, container);
   return !container.name.empty() || !container.image.empty() || !container.labels.empty();
+}
+
+// As sd_booted().
+bool systemd_runs(const std::string& root) {
+  struct stat directory{};
+  return ::lstat((root + "/run/systemd/system").c_str(), &directory) == 0 &&
+         S_ISDIR(directory.st_mode);
 }
 
 // True if a limit of CPU or memory is set.
@@ -76,7 +82,7 @@ ContainerInfo describe_container(CgroupId id, const CgroupPath& path, Recognised
   container.engine_id = std::move(match.engine_id);
   container.name = std::move(match.name);
   container.hands_off = std::move(match.hands_off);
-  container.systemd_unit = is_systemd_unit(path);
+  container.systemd_unit = is_systemd_unit(path) && systemd_runs(engine_root);
   const CgroupPath above = parent_path(path);
   container.owner = for_parent ? parent_path(above) : above;
   const bool nested = is_in_container(for_parent ? parent_path(above) : above);

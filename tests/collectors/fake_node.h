@@ -21,6 +21,7 @@ struct Node : FakeTree {
     write("/proc/stat", "cpu  1 2 3\ncpu0 1 2 3\ncpu1 1 2 3\nintr 5\n");
     write("/proc/meminfo", "MemTotal:        2048 kB\nMemFree: 5 kB\nSwapTotal: 0 kB\n");
     make("/cg");
+    make("/run/systemd/system");  // systemd runs
   }
   NodeSampler open(std::vector<std::string> include = {}) {
     auto sampler = NodeSampler::open({.cgroup_root = root() + "/cg",

@@ -1,6 +1,7 @@
 // Which cgroups are containers if one is in another, and which names they have.
 #include <unistd.h>
 
+#include <filesystem>
 #include <iterator>
 #include <map>
 #include <string>
@@ -152,6 +153,14 @@ TEST_CASE("crun's inner cgroup represents its scope") {
   CHECK(node.tick.appeared[0].engine == Engine::podman);
   CHECK_FALSE(node.tick.appeared[0].systemd_unit);
   CHECK(node.tick.vanished.empty());
+}
+
+TEST_CASE("where systemd does not run, a scope is no unit of it") {
+  Node node;
+  std::filesystem::remove(node.root() + "/run/systemd/system");
+  node.make("/cg/system.slice/docker-" + kDockerId + ".scope");
+  NodeSampler sampler = node.open();
+  CHECK_FALSE(node.sample(sampler).appeared.at(0).systemd_unit);
 }
 
 TEST_CASE("crun's inner cgroup that appears a tick later replaces the reported scope") {

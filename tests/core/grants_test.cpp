@@ -102,9 +102,9 @@ TEST_CASE("nothing is granted to who may not be changed, is pinned, or would los
     return std::pair(one.grant.cpu_cores.has_value(), one.grant.memory_bytes.has_value());
   };
   CHECK(granted() == std::pair(true, true));
-  one.info.path = "/system.slice/docker-0a.scope";
+  one.info.systemd_unit = true;
   CHECK(granted() == std::pair(true, false));
-  one.info.path.clear();
+  one.info.systemd_unit = false;
   one.pin.cpu = Cores{1};
   CHECK(granted() == std::pair(false, true));
   one.pin = {};
