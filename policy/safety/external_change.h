@@ -28,6 +28,8 @@ class ExternalChangeDetector {
   void asked(const Decision& decision);
   // A freeze did not happen, or somebody else ended it. The next one is not ours.
   void forget_freeze();
+  // Its lease ended the freeze.
+  void thawed() { expected_.frozen = false; }
   void written(const Limits& in_force, Resource resource, MonotonicTime time);
 
   const Limits& original() const { return original_; }

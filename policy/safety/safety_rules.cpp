@@ -37,6 +37,7 @@ std::vector<Decision> SafetyRules::Impl::step(const SafetyInput& input,
   model_step_seconds_ = input.model_step_seconds;
   sampling_seconds_ = input.sampling_seconds;
   watch_.add(input);
+  take_late_thaw(step);
   if (drift_.observe(input, step.active())) rival_.changed(input.time);
   step.rival = rival_.blocked_by(input.time);
   if (only_watched(step)) {

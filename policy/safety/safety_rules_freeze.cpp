@@ -29,6 +29,13 @@ std::optional<Reason> SafetyRules::Impl::why_thaw(const Step& step) const {
 void SafetyRules::Impl::thawed(FreezeState& state, MonotonicTime time) {
   if (state.since) state.rest_until = time + (time - *state.since);
   state.since.reset();
+  state.lease_ends.reset();
+}
+
+// The companion thaws at the end of the lease if this daemon does not. Nobody else did.
+void SafetyRules::Impl::take_late_thaw(const Step& step) {
+  const bool over = freeze_ && freeze_->lease_ends && step.input.time >= *freeze_->lease_ends;
+  if (over && step.limits().frozen == false) drift_.thawed();
 }
 
 std::optional<Decision> SafetyRules::Impl::decide_freeze(const Step& step) {
@@ -84,7 +91,7 @@ void SafetyRules::Impl::freeze_written(const Decision& decision, WriteEnd end,
   if (end != WriteEnd::done && in_force.frozen == false) drift_.forget_freeze();
   // After a failure it may stand still all the same.
   if (decision.direction == Direction::lower && in_force.frozen != false)
-    state.since = decision.time;
+    state.since = decision.time, state.lease_ends = decision.deadline();
   if (end == WriteEnd::failed) {
     state.failed = time;
     return conclude(decision, OutcomeKind::write_failed, "", time);

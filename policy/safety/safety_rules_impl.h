@@ -103,6 +103,7 @@ class SafetyRules::Impl {
     MonotonicTime asked_at;
     std::optional<MonotonicTime> failed;   // the last write, if it failed
     std::optional<MonotonicTime> since;    // frozen by us; absent: not, or by an earlier daemon
+    std::optional<MonotonicTime> lease_ends;
     MonotonicTime rest_until;              // it runs until then
     bool advised = false;                  // reported, but not written in this mode
   };
@@ -186,6 +187,7 @@ class SafetyRules::Impl {
   std::optional<std::chrono::seconds> freeze_consent(const Step& step) const;
   std::optional<Reason> why_thaw(const Step& step) const;
   static void thawed(FreezeState& state, MonotonicTime time);
+  void take_late_thaw(const Step& step);
   std::optional<Decision> decide_freeze(const Step& step);
   void freeze_written(const Decision& decision, WriteEnd end, const Limits& in_force,
                       MonotonicTime time);

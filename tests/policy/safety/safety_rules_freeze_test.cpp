@@ -161,6 +161,16 @@ TEST_CASE("a container that somebody else thaws is not frozen again soon") {
   CHECK(world.freezes().size() > 1);
 }
 
+// rule: BUDGET-08
+TEST_CASE("a thaw at the end of the lease is nobody's change, even if the daemon was late") {
+  FreezeWorld world;
+  REQUIRE(world.ask(15) == 15);
+  world.time += seconds(20);
+  world.sample.limits.frozen = world.sample.frozen = false;
+  world.ask(60);
+  CHECK(world.freezes().size() > 1);
+}
+
 // rule: REST-01
 TEST_CASE("who thaws and later freezes a container himself is left alone") {
   FreezeWorld world;
