@@ -484,6 +484,7 @@ Exit Daemon::run_once() {
 LimitWriter::RestoreReport Daemon::restore_and_part() {
   LimitWriter::RestoreReport restored = agent_->stop();
   if (companion_ && restored.failures.empty()) companion_->stop();
+  if (leases_ && restored.failures.empty()) leases_->remove_unused();
   if (const Status stored = agent_->store_all(); !stored)
     log_line(Priority::error, "history: " + stored.error().text);
   return restored;

@@ -291,6 +291,11 @@ bool LeaseTable::try_own() {
   return owned_;
 }
 
+void LeaseTable::remove_unused() {
+  CHECK_INVARIANT(owned_);
+  if (leased_records().empty() && same_file(fd_.get(), path_)) ::unlink(path_.c_str());
+}
+
 pid_t LeaseTable::owner_pid() const { return file_->owner_pid.load(); }
 
 std::optional<std::string> LeaseTable::cgroup_root() const {

@@ -1,7 +1,7 @@
 // The leases of this machine are in RUNTIME_DIR/leases, a preallocated file that every cgphase
-// process maps. The file survives the daemon but not a reboot, after which cgroups start afresh. It
-// is therefore on tmpfs and is never synced. Storing a lease is a few stores to mapped memory: no
-// allocation, no disk.
+// process maps. A file with leases survives the daemon but not a reboot, after which cgroups start
+// afresh. It is therefore on tmpfs and is never synced. Storing a lease is a few stores to mapped
+// memory: no allocation, no disk.
 //
 // Format (version kLeaseVersion, native byte order): one header page, then `record_count` records
 // of 1024 bytes. A record has an identity (cgroup, path, knob), two slots of the writer threads and
@@ -66,6 +66,9 @@ class LeaseTable {
   // Becomes the owner if there is none, so no daemon is writing. Never waits.
   bool try_own();
   bool owned() const { return owned_; }
+  // Removes the file if nothing is leased, so that another version may start. For the owner, at its
+  // end: a process that opened the file keeps a table that nobody else sees.
+  void remove_unused();
   // The process that last owned the file; it may be dead.
   pid_t owner_pid() const;
 

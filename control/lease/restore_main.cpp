@@ -88,8 +88,9 @@ int restore_once(const WatchOptions& options) {
     std::fprintf(stderr, "cgphase-restore: %s\n", leases.error().text.c_str());
     return 1;
   }
-  (void)(*leases)->try_own();  // a living daemon keeps its leases
+  const bool owned = (*leases)->try_own();  // a living daemon keeps its leases
   const RestoreReport report = restore_leases(**leases, options.cgroup_root);
+  if (owned) (*leases)->remove_unused();
   for (const std::string& line : report.failures)
     std::fprintf(stderr, "cgphase-restore: %s\n", line.c_str());
   std::printf("%d restored, %d left to others, %d gone\n", report.restored, report.foreign,

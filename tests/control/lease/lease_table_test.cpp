@@ -363,6 +363,21 @@ TEST_CASE("the owner creates a missing file, a restorer does not find it") {
   CHECK(std::filesystem::exists(deeper.runtime_dir + "/" + kLeaseFileName));
 }
 
+// rule: S-02
+TEST_CASE("at its end the owner removes a file without leases, and only such a file") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory);
+  const int record = hold(*table, kBox, "200000 100000", "150000 100000");
+  table->remove_unused();
+  CHECK(std::filesystem::exists(file_in(directory)));
+  table->release(record, kBox, Knob::cpu_max);
+  table->remove_unused();
+  CHECK_FALSE(std::filesystem::exists(file_in(directory)));
+  { std::ofstream(file_in(directory)) << "of a later owner"; }
+  table->remove_unused();
+  CHECK(std::filesystem::exists(file_in(directory)));
+}
+
 TEST_CASE("a damaged or foreign file is refused and left unchanged") {
   const TemporaryDirectory directory;
   { open_in(directory); }
