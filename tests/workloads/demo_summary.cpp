@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <array>
 #include <charconv>
 #include <set>
@@ -125,6 +126,9 @@ ContainerSummary summarise_container(const std::vector<Round>& rounds, std::size
   summary.wall_ratio = median(summary.wall_ratios);
   return summary;
 }
+
+// A whole number, so that a little below 0 is not "-0".
+long percent_of(double ratio) { return std::lround(100 * ratio); }
 
 double share(double allocated, double of) { return of > 0 ? 1 - allocated / of : 0; }
 
@@ -280,8 +284,8 @@ void append_round(const json& run, bool with_changes, std::string& text) {
 }
 
 std::string given_back(double given, double of, const char* unit) {
-  return fmt::format("{:.4f} of {:.4f} {} given back ({:.0f} %)", given, of, unit,
-                     of > 0 ? 100 * given / of : 0);
+  return fmt::format("{:.4f} of {:.4f} {} given back ({} %)", given, of, unit,
+                     percent_of(of > 0 ? given / of : 0));
 }
 
 std::string ratio_list(const std::vector<double>& ratios) {
@@ -326,9 +330,9 @@ std::string table_row(const ContainerSummary& one) {
       {one.name, std::to_string(one.phases_seen),
        human_bytes(one.static_bytes) + " -> " + human_bytes(one.least_bytes),
        fmt::format("{:.2f} -> {:.2f}", one.static_cores, one.least_cores),
-       fmt::format("{:.0f} % ({:.3f} GiB-h), {:.0f} % ({:.3f} core-h)", 100 * one.memory_share(),
+       fmt::format("{} % ({:.3f} GiB-h), {} % ({:.3f} core-h)", percent_of(one.memory_share()),
                    (one.static_byte_seconds - one.byte_seconds) / kSecondsPerHour / kBytesPerGiB,
-                   100 * one.cpu_share(),
+                   percent_of(one.cpu_share()),
                    (one.static_core_seconds - one.core_seconds) / kSecondsPerHour),
        fmt::format("{:.0f} %, {:.0f} %", percent(one.throttled_periods, one.periods),
                    percent(one.twin_throttled_periods, one.twin_periods)),
@@ -345,16 +349,17 @@ std::string to_details(const DemoSummary& summary, const std::vector<Round>& rou
       "(- not enough history, ? unknown)\n";
   for (std::size_t i = 0; i < rounds.size(); ++i) {
     text +=
-        fmt::format("\nround {}: {:.0f} % of core-hours and {:.0f} % of GiB-hours given back\n",
-                    i + 1, 100 * summary.round_cpu_shares[i], 100 * summary.round_memory_shares[i]);
+        fmt::format("\nround {}: {} % of core-hours and {} % of GiB-hours given back\n",
+                    i + 1, percent_of(summary.round_cpu_shares[i]),
+                    percent_of(summary.round_memory_shares[i]));
     append_round(rounds[i].managed, i + 1 == rounds.size(), text);
   }
   text += "\nall rounds, against the static limits\n";
   for (const ContainerSummary& one : summary.containers) append_container(one, text);
   text += fmt::format(
-      "\ntogether: {:.0f} % of core-hours and {:.0f} % of GiB-hours given back; the "
+      "\ntogether: {} % of core-hours and {} % of GiB-hours given back; the "
       "daemon used {:.1f} CPU seconds of the guest\n",
-      100 * summary.cpu_share, 100 * summary.memory_share, summary.daemon_cpu_seconds);
+      percent_of(summary.cpu_share), percent_of(summary.memory_share), summary.daemon_cpu_seconds);
   text += "\nraised before a phase, in the last round\n" + to_raises(summary);
   return text;
 }
@@ -377,9 +382,9 @@ std::string to_numbers(const DemoSummary& summary) {
   double before = 0;
   for (const Raise& raise : summary.raises) before = std::max(before, raise.seconds_before);
   return fmt::format(
-      "limits rose up to {:.0f} s before use; other jobs could have used {:.0f} % of the memory of "
+      "limits rose up to {:.0f} s before use; other jobs could have used {} % of the memory of "
       "those that ran",
-      before, 100 * summary.memory_share);
+      before, percent_of(summary.memory_share));
 }
 
 std::string to_sentence(const std::vector<Requirement>& requirements, const std::string& numbers) {
