@@ -7,10 +7,22 @@ find_package(nlohmann_json 3.11 REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(Boost 1.74 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
-pkg_check_modules(SQLITE3 REQUIRED IMPORTED_TARGET sqlite3>=3.40)
-pkg_check_modules(LIBCGROUP REQUIRED IMPORTED_TARGET libcgroup>=2.0)
-pkg_check_modules(LIBBPF REQUIRED IMPORTED_TARGET libbpf>=1.1)
-pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd>=252)
+pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd)
+
+# Linked from archives, because each distribution has other versions of the shared library. So one
+# package runs on all of them (tests/package/portable_test).
+# cgphase_archive(NAME MODULE FILE LIBRARY...): FILE of the pkg-config MODULE, which needs LIBRARY.
+function(cgphase_archive name module file)
+  pkg_check_modules(${name} REQUIRED ${module})
+  find_library(${name}_ARCHIVE ${file} REQUIRED)
+  add_library(${name} INTERFACE)
+  target_include_directories(${name} SYSTEM INTERFACE ${${name}_INCLUDE_DIRS})
+  target_link_libraries(${name} INTERFACE ${${name}_ARCHIVE} ${ARGN})
+endfunction()
+cgphase_archive(cgphase_sqlite sqlite3>=3.40 libsqlite3.a m)
+cgphase_archive(cgphase_libcgroup libcgroup>=2.0 libcgroup.a Threads::Threads)
+cgphase_archive(cgphase_libelf libelf libelf.a ZLIB::ZLIB)
+cgphase_archive(cgphase_libbpf libbpf>=1.1 libbpf.a cgphase_libelf)
 
 # Header-only libraries without a CMake target, or whose target would link a shared library. Their
 # headers are on the default path.

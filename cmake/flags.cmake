@@ -60,6 +60,15 @@ function(cgphase_library name)
   target_compile_options(${name} PRIVATE -ffunction-sections -fdata-sections)
 endfunction()
 
+# cgphase_portable(NAME): the program needs no C++ library of the host, which may be older than the
+# builder's. Without the parts that it does not use, it also needs an older C library and less
+# memory.
+function(cgphase_portable name)
+  if(NOT CGPHASE_SANITIZE)
+    target_link_options(${name} PRIVATE -static-libstdc++ -Wl,--gc-sections)
+  endif()
+endfunction()
+
 # cgphase_program(NAME SOURCE...)
 function(cgphase_program name)
   add_executable(${name} ${ARGN})
