@@ -14,8 +14,8 @@ suite_system() {
   suite_options=(--quiet --mode=root --aptopt="$folder/apt.conf"
     --aptopt='APT::Install-Recommends "false"' --dpkgopt=force-unsafe-io)
   suite_sources=()
-  if [ "$suite" = noble ]; then
-    family=ubuntu
+  case $suite in jammy | noble | resolute) family=ubuntu ;; esac
+  if [ $family = ubuntu ]; then
     keyring=/usr/share/keyrings/ubuntu-archive-keyring.gpg
     if [ ! -s $keyring ]; then  # Debian 12 has no package of it, Debian 13 has one
       suite_system trixie "$folder"
