@@ -25,6 +25,8 @@ suite_system() {
       chmod a+rx "$folder"  # apt reads it as another user
     fi
     suite_options+=(--components=main,universe --keyring="$keyring")
+    # Its packages do not merge /bin, /lib and /sbin with /usr, but its installer does.
+    [ "$suite" != jammy ] || suite_options+=(--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr)
     suite_sources=()
   fi
   [ "$id" = $family ] || return 0

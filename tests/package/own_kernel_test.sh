@@ -5,7 +5,7 @@
 # stop and the removal restore them, and purge leaves nothing.
 # own_kernel_test.sh FOLDER, run by tests/kernel/psi_guest --image; the package is in FOLDER.
 # shellcheck disable=SC2154  # set by the fixtures
-package=$(find "$1" -name 'cgphase_*.deb')
+package=$(find "$1" -maxdepth 1 -name 'cgphase_*.deb')
 export DEBIAN_FRONTEND=noninteractive
 # shellcheck source-path=SCRIPTDIR/../kernel source=../kernel/daemon_fixture.sh
 . "$(dirname "$0")/../kernel/daemon_fixture.sh"

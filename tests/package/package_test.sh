@@ -10,7 +10,7 @@
 # shellcheck source-path=SCRIPTDIR source=package_fixture.sh
 . "$(dirname "$0")/package_fixture.sh"
 
-package=$(find "$2" -name 'cgphase_*.deb')
+package=$(find "$2" -maxdepth 1 -name 'cgphase_*.deb')
 part=${3:-whole}
 cgroups='system.slice/plain.service system.slice/raw.service'
 original='' loaded=''
