@@ -64,9 +64,14 @@ std::optional<bool> has_gpu_node(int devices_fd) {
   const std::string path(kDevicesFolder);
   const std::optional<bool> top = lists_gpu(devices_fd, path);
   if (!top || *top) return top;
-  const Fd dri(::openat(devices_fd, "dri", O_PATH | kFolderFlags));
-  if (!dri.valid()) return is_absent(errno) ? std::optional(false) : std::nullopt;
-  return lists_gpu(dri.get(), path + "dri/");
+  for (const std::string folder : {"dri", "accel"}) {
+    const Fd below(::openat(devices_fd, folder.c_str(), O_PATH | kFolderFlags));
+    if (!below.valid() && is_absent(errno)) continue;
+    if (!below.valid()) return std::nullopt;
+    const std::optional<bool> found = lists_gpu(below.get(), path + folder + "/");
+    if (!found || *found) return found;
+  }
+  return false;
 }
 
 class GpuSearch {
@@ -160,10 +165,17 @@ bool is_gpu_device(std::string_view path) {
       std::string_view("nvidiactl"), std::string_view("nvidia-uvm"),
       std::string_view("kfd"),       std::string_view("dri/renderD"),
       std::string_view("dxg"),       std::string_view("nvhost-"),
-      std::string_view("nvmap"),     std::string_view("nvgpu")};
-  constexpr std::string_view kNumbered = "nvidia";
-  return (name.starts_with(kNumbered) && begins_with_digit(name.substr(kNumbered.size()))) ||
-         std::ranges::any_of(kBeginnings, [&](auto begin) { return name.starts_with(begin); });
+      std::string_view("nvmap"),     std::string_view("nvgpu"),
+      std::string_view("davinci"),   std::string_view("accel/accel"),
+      std::string_view("apex_"),     std::string_view("hl_controlD")};
+  // Followed by a number.
+  constexpr std::array kNumbered = {
+      std::string_view("nvidia"), std::string_view("neuron"), std::string_view("hl"),
+      std::string_view("accel"), std::string_view("hailo")};
+  return std::ranges::any_of(kBeginnings, [&](auto begin) { return name.starts_with(begin); }) ||
+         std::ranges::any_of(kNumbered, [&](auto begin) {
+           return name.starts_with(begin) && begins_with_digit(name.substr(begin.size()));
+         });
 }
 
 Result<HostDevices> read_host_devices(const std::string& proc_root) {

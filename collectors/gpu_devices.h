@@ -15,8 +15,10 @@
 namespace cgphase {
 
 // True for device nodes of NVIDIA (nvidia0, nvidiactl, nvidia-uvm), AMD (kfd), any render node
-// (dri/renderD128), WSL (dxg) and Jetson (nvhost-*, nvmap, nvgpu). `path` is as a process of the
-// host or a container sees it.
+// (dri/renderD128), WSL (dxg) and Jetson (nvhost-*, nvmap, nvgpu). Other accelerators count as
+// GPUs: the kernel's own class (accel/accel0), TPU (accel0), Ascend (davinci0), Neuron (neuron0),
+// Gaudi (hl0), Coral (apex_0) and Hailo (hailo0). `path` is as a process of the host or a
+// container sees it.
 bool is_gpu_device(std::string_view path);
 
 // The /dev of the host, which every process without its own shares.

@@ -72,6 +72,15 @@ TEST_CASE("devices of NVIDIA, AMD, WSL, Jetson and every render node are GPUs") 
     CHECK_MESSAGE(!is_gpu_device(path), path);
 }
 
+TEST_CASE("other accelerators count as GPUs") {
+  for (const char* path :
+       {"/dev/davinci0", "/dev/davinci_manager", "/dev/neuron0", "/dev/accel/accel0", "/dev/accel1",
+        "/dev/hl0", "/dev/hl_controlD0", "/dev/apex_0", "/dev/hailo0"})
+    CHECK_MESSAGE(is_gpu_device(path), path);
+  for (const char* path : {"/dev/accel", "/dev/hl", "/dev/hlx", "/dev/neuron", "/dev/hailox"})
+    CHECK_MESSAGE(!is_gpu_device(path), path);
+}
+
 TEST_CASE("a process with an open GPU is found, others of the host are not") {
   const GpuBox box;
   box.add(7);
