@@ -26,6 +26,7 @@ namespace {
 constexpr std::size_t kCommBytes = 256;
 constexpr std::size_t kStatusBytes = 64 * 1024;
 constexpr std::size_t kLinkBytes = 4096;
+constexpr std::string_view kInterpreter = "python";
 
 using enum NeighbourKind;
 constexpr NeighbourName kNames[] = {
@@ -39,12 +40,17 @@ constexpr NeighbourName kNames[] = {
     {"slurmd", manager, "Slurm manages limits here"},
     {"slurmstepd", manager, "a Slurm job runs here"},
     {"nomad", manager, "Nomad manages limits here"},
+    {"lxc_autoscale", manager, "proxmox-lxc-autoscale changes limits here", {},
+     "lxc_autoscale.service"},
     {"cgphased", copy, "another cgphase daemon runs here"},
     {"systemd-oomd", killer, "systemd-oomd kills on memory pressure"},
     {"earlyoom", killer, "earlyoom kills when memory runs short"},
     {"oomd", killer, "oomd kills on memory pressure"},
+    {"sablier", scaler, "Sablier changes limits of containers with sablier.enable=true"},
     {"raylet", monitor, "Ray's memory monitor kills near the limit"},
     {"dask-worker", monitor, "Dask's memory monitor kills near the limit"},
+    {"gitlab-runner", monitor, "GitLab Runner's jobs have sudden peaks"},
+    {"buildkitd", monitor, "BuildKit's builds have sudden peaks"},
 };
 
 // The needed fields of /proc/PID/status; absent if the file lacks them.
@@ -106,8 +112,19 @@ Program read_program(const std::string& process) {
   return program;
 }
 
-bool is_named(const NeighbourName& row, std::string_view comm, const Program& program) {
-  if (row.kind == monitor) return comm == row.process || program.name() == row.process;
+// True if it affects only containers of its own.
+bool is_local(const NeighbourName& row) { return row.kind == monitor || row.kind == scaler; }
+
+bool is_in_unit(const std::string& process, std::string_view unit) {
+  const CgroupPath cgroup = cgroup_of_process(process);
+  return std::string_view(cgroup).substr(cgroup.rfind('/') + 1) == unit;
+}
+
+bool is_named(const NeighbourName& row, std::string_view comm, const Program& program,
+              const std::string& process) {
+  if (!row.unit.empty() && program.name().starts_with(kInterpreter))
+    return is_in_unit(process, row.unit);
+  if (is_local(row)) return comm == row.process || program.name() == row.process;
   if (program.path.empty()) return comm == row.process;
   if (row.program.empty()) return program.name() == row.process;
   return program.name() == row.program && comm == row.process;
@@ -129,7 +146,7 @@ Result<Candidate> candidate_at(const std::string& process) {
   }
   Candidate candidate{nullptr, read_program(process)};
   const auto row = std::ranges::find_if(kNames, [&](const NeighbourName& one) {
-    return is_named(one, trim(*comm), candidate.program);
+    return is_named(one, trim(*comm), candidate.program, process);
   });
   if (row != std::end(kNames)) candidate.name = row;
   return candidate;
@@ -208,7 +225,7 @@ std::optional<Neighbour> neighbour_at(const std::string& process, const Candidat
   if (status.ended || status.parent == static_cast<std::uint64_t>(self)) return std::nullopt;
   const CgroupPath cgroup = cgroup_of_process(process);
   Neighbour neighbour{name, pid, path_below(cgroup, above_root)};
-  if (name->kind == monitor) return neighbour;
+  if (is_local(*name)) return neighbour;
   if (status.nested || is_in_container(cgroup)) return std::nullopt;
   const bool unproven = candidate.program.path.empty() || name->kind == killer;
   if (is_users(cgroup, unproven)) return std::nullopt;
@@ -274,10 +291,11 @@ Result<Neighbours> find_neighbours(const std::string& proc_root, KernelThreads* 
     auto neighbour = neighbour_at(process, *candidate, number, self, above_root);
     if (!neighbour) continue;
     // One monitor of each name and cgroup is enough.
-    if (neighbour->name->kind == monitor && !neighbour->cgroup.empty() &&
+    const bool local = is_local(*neighbour->name);
+    if (local && !neighbour->cgroup.empty() &&
         !monitored.emplace(neighbour->name, neighbour->cgroup).second)
       continue;
-    const bool room = neighbour->name->kind != monitor || monitors++ < kMostMonitors;
+    const bool room = !local || monitors++ < kMostMonitors;
     if (room) found.seen.push_back(std::move(*neighbour));
     else found.complete = false;
   }

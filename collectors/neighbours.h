@@ -21,7 +21,8 @@ enum class NeighbourKind : std::uint8_t {
   manager,  // sets its own limits: cgphase then only observes
   copy,     // another cgphased: cgphase then only observes
   killer,   // kills because of memory pressure anywhere on the host
-  monitor,  // kills within its own container, near that container's limit
+  scaler,   // changes the limits of the containers that its label names; those are left alone
+  monitor,  // kills within its own container, near that container's limit, or has sudden peaks
 };
 
 struct NeighbourName {
@@ -31,6 +32,8 @@ struct NeighbourName {
   // The last element of /proc/PID/exe, if it differs from `process`. Such a program has many names,
   // and only this one counts.
   std::string_view program = {};
+  // The unit of a program that an interpreter runs. Only root can start a process there.
+  std::string_view unit = {};
 };
 // Sorted by importance.
 std::span<const NeighbourName> neighbour_names();
@@ -85,7 +88,8 @@ inline constexpr std::size_t kMostMonitors = 1024;
 // - It is not in a container: no own pid namespace, no cgroup that recognise_path() knows.
 // - It is not below user@UID.service, where the user can start anything. If the program cannot be
 // read, and for killers, nothing in user.slice counts.
-// A monitor counts by its name, because it affects only its own container.
+// A monitor or a scaler counts by its name, because it affects only its own container, or only
+// those with its label.
 // This process and its children are skipped.
 // `threads` is kept between scans; without it all processes are read. `above_root` is the result of
 // kernel_path_of_root() for the watched root; paths begin below it.

@@ -14,7 +14,7 @@ bool forbids(const Neighbour& neighbour) {
          neighbour.name->kind == NeighbourKind::copy;
 }
 
-bool kills(const Neighbour& neighbour) { return !forbids(neighbour); }
+bool allows(const Neighbour& neighbour) { return !forbids(neighbour); }
 
 // Returns one of each name: "A (pid 7), B (pid 9)".
 template <class Wanted>
@@ -69,7 +69,7 @@ bool Neighbourhood::wants_margin(const CgroupPath& container) const {
 }
 
 Source Neighbourhood::source() const {
-  Source source{"neighbours", error_.empty() && found_.complete, names_of(found_, kills)};
+  Source source{"neighbours", error_.empty() && found_.complete, names_of(found_, allows)};
   if (!error_.empty())
     source.detail = "other managers of limits cannot be detected: " + error_;
   else if (!found_.complete)

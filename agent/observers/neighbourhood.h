@@ -38,7 +38,7 @@ class Neighbourhood {
   // True if a program kills on pressure on this host, or near the limit of this container.
   bool wants_margin(const CgroupPath& container) const;
 
-  // Programs that kill on pressure or near a limit, or why the scan failed.
+  // Programs that do not forbid to write, but call for a larger margin, or why the scan failed.
   Source source() const;
 
  private:

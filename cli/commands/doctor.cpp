@@ -118,6 +118,7 @@ const char* way_out(NeighbourKind kind) {
       return "containers are only observed; run cgphase on a host where it does not manage limits";
     case NeighbourKind::copy: return "only one per host may write: stop the others";
     case NeighbourKind::killer: return "every container keeps a larger memory margin";
+    case NeighbourKind::scaler: return "those containers are only observed";
     case NeighbourKind::monitor: return "its container keeps a larger memory margin";
   }
   return "";

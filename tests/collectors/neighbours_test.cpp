@@ -188,6 +188,25 @@ TEST_CASE("a program with many names counts only under the managing name") {
   CHECK(processes.text() == "kubelet 10, k3s-server 7, k3s-agent 9");
 }
 
+TEST_CASE("a manager that an interpreter runs is found by its unit") {
+  const Processes processes;
+  processes.add(7, "python3", "/system.slice/lxc_autoscale.service");
+  processes.add(8, "python3", "/system.slice/other.service");
+  processes.add(9, "python3", "/user.slice/user-1.slice/user@1.service/app.slice/"
+                              "lxc_autoscale.service");
+  processes.add(10, "python3", "/lxc/101/ns/system.slice/lxc_autoscale.service");
+  for (const int pid : {7, 8, 9, 10}) processes.set_program(pid, "/usr/bin/python3.11");
+  CHECK(processes.text() == "lxc_autoscale 7");
+}
+
+TEST_CASE("Sablier, BuildKit and GitLab Runner are found in a container, too") {
+  const Processes processes;
+  processes.add(7, "sablier", kDocker);
+  processes.add(8, "buildkitd", kDocker);
+  processes.add(9, "gitlab-runner", "/system.slice/gitlab-runner.service");
+  CHECK(processes.text() == "sablier 7, gitlab-runner 9, buildkitd 8");
+}
+
 TEST_CASE("a program that another user can change is no manager") {
   const Processes processes;
   const std::string program = processes.make_program("kubelet");
