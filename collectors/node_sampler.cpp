@@ -1,7 +1,6 @@
 #include "collectors/node_sampler.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,21 +9,25 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/file.h"
 #include "base/text.h"
 #include "cgroupfs/kernel_text.h"
-#include "collectors/cgroup_files.h"
 #include "collectors/cgroup_tree.h"
+#include "collectors/containers/engine_files.h"
 #include "collectors/containers/layout.h"
 #include "collectors/containers/recognise.h"
+#include "collectors/descriptor_room.h"
 #include "collectors/directory_writes.h"
 #include "collectors/ancestor_limits.h"
 #include "collectors/host_facts.h"
 #include "collectors/pull_session.h"
-#include "collectors/sample_filter.h"
 #include "collectors/sampler_sources.h"
+#include "collectors/stat_flush.h"
+#include "collectors/tracked_container.h"
 #include "collectors/unit_resets.h"
 
 namespace cgphase {
@@ -32,10 +35,6 @@ namespace {
 
 // Without inotify only the walk finds cgroups.
 constexpr std::chrono::seconds kBlindSweep{5};
-
-// From this many siblings on, their parent's cpu.stat is read first. It flushes the statistics of
-// all of them at once, which halves the cost of their own reads at a thousand.
-constexpr std::size_t kFlushSiblings = 16;
 
 // A new cgroup is still being set up: its limits and attributes follow, then its first process. It
 // is reported with its first process, or after this time.
@@ -48,59 +47,12 @@ constexpr std::size_t kFewContainers = 16;
 // Interval of retries for inotify watches that could not be created.
 constexpr std::chrono::seconds kWatchAgain{60};
 
-// Descriptors that are reserved for the fast path, the history and clients. If the limit is low, an
-// eighth of it.
-constexpr unsigned kSpareForOthers = 256;
-
 struct Settling {
   TreeChange::Appeared cgroup;
   MonotonicTime since;
 };
 
-struct Tracked {
-  CgroupId id;
-  CgroupPath path;
-  CgroupFiles files;
-  UnitResets resets;
-  int watch;        // in DirectoryWrites; -1: all files are read at every tick
-  bool for_parent;  // represents the cgroup above it
-  MonotonicTime since;
-  bool own_processes;  // at first sight: it does not contain containers
-  std::string quota;   // the owner whose quota it uses; empty: none
-  bool detailed = true;  // its limits may be changed
-  AncestorLimits ancestor_limits = {};
-  std::optional<std::uint32_t> place = {};  // place in PullSession
-  SampleFilter filter = {};
-};
-using TrackedList = std::vector<std::unique_ptr<Tracked>>;
-
-CgroupId id_of(const std::unique_ptr<Tracked>& tracked) { return tracked->id; }
-
 CgroupPath parent_of(const CgroupPath& path) { return path.substr(0, path.rfind('/')); }
-
-// A container needs about twenty descriptors. The usual soft limit of 1024 is meant for programs
-// that call select(), which this one does not.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-std::size_t descriptor_limit() {
-  rlimit limit{};
-  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 0;
-}
-
-std::size_t containers_per_owner() {
-  return std::clamp<std::size_t>(descriptor_limit() / 4 / kDescriptorsPerContainer, 1,
-                                 kMaxContainersPerOwner);
-}
-
-bool is_spare(const Fd& fd) {
-  const std::size_t spare = std::min<std::size_t>(kSpareForOthers, descriptor_limit() / 8);
-  return is_among_last(fd, static_cast<unsigned>(spare));
-}
 
 // A cgroup that is not tracked, because inner cgroups represent it.
 struct Represented {
@@ -120,7 +72,8 @@ bool is_empty(int directory_fd) {
 class NodeSampler::Impl {
  public:
   Impl(const Options& options, CgroupTree tree)
-      : options_(options), tree_(std::move(tree)),
+      : options_(options), engine_files_(options.engine_root, options.proc_root),
+        tree_(std::move(tree)),
         buffer_(std::make_unique_for_overwrite<char[]>(kKernelTextBytes)),
         sources_(find_sources(tree_.root_fd(), options.proc_root)), pull_(options.open_pull),
         ancestor_limits_(tree_.root_fd()) {}
@@ -156,10 +109,19 @@ class NodeSampler::Impl {
   // Whether it represents the container around it, as far as is known yet.
   enum class Represents { no, yes, not_yet };
   Represents represents(const Settling& settling, const Recognised& match, int directory_fd,
-                        MonotonicTime now) const;
+                        MonotonicTime now);
   bool has_quota(const CgroupPath& path) const;
   void track(const TreeChange::Appeared& cgroup, Recognised&& match, bool for_parent, Fd directory,
              NodeSample& tick);
+  std::optional<Recognised> recognise(const CgroupPath& path) const;
+  void rename_lxc(Recognised& match, const CgroupPath& left_over, NodeSample& tick);
+  struct Unit {
+    CgroupId id;
+    CgroupPath path;
+  };
+  bool track_unit(const TreeChange::Appeared& cgroup, const Recognised& match, int directory_fd,
+                  NodeSample& tick);
+  void leave_unit(const Unit& unit, NodeSample& tick);
   TrackedList::const_iterator find_path(const CgroupPath& path) const;
   void forget(TrackedList::iterator at, NodeSample& tick);
   void represent(const CgroupPath& parent, NodeSample& tick);
@@ -167,18 +129,17 @@ class NodeSampler::Impl {
   void find_ancestor_limits(Tracked& tracked, NodeSample& tick);
   void give_places();
   void find_flushes();
-  void flush();
   void walk(MonotonicTime now);
   void read_all(const Clock& clock, NodeSample& tick);
   void leave_out_impossible(NodeSample& tick);
   ReadPlan plan_for(const Tracked& tracked, const Pulled& pulled);
   void find_resets(NodeSample& tick);
   void watch_again(MonotonicTime now);
-  Source kernel_files_source() const;
 
   std::span<char> buffer() const { return {buffer_.get(), kKernelTextBytes}; }
 
   Options options_;
+  EngineFiles engine_files_;
   CgroupTree tree_;
   const std::unique_ptr<char[]> buffer_;  // untouched pages need no memory
   std::vector<Source> sources_;
@@ -195,9 +156,12 @@ class NodeSampler::Impl {
   std::map<CgroupId, Empty> empty_;                // cgroups without a process yet
   std::map<std::string, std::size_t> tracked_of_;  // number of containers by owner
   std::map<CgroupPath, Represented> represented_;
+  std::map<CgroupId, Unit> units_;  // by the container in it, which the unit's cgroup represents
+  std::set<CgroupPath> tasks_;      // containers that only containerd's files tell
+  std::map<CgroupId, UnknownLabels> labels_unknown_;
   AncestorLimitsReader ancestor_limits_;
   TreeChange change_;  // kept for its capacity
-  std::vector<Fd> flushes_;  // files whose read flushes the statistics of many cgroups
+  StatFlush flushes_;
   std::optional<MonotonicTime> start_time_, sweep_time_;
   bool events_lost_ = false;
   std::size_t next_target_ = 0;
@@ -253,6 +217,7 @@ void NodeSampler::Impl::follow_tree(MonotonicTime now, NodeSample& tick) {
     sweep_time_ = now;
     tree_.sweep(change_);
     ancestor_limits_.forget();
+    engine_files_.forget();
     read_host();
     sources_ = find_sources(tree_.root_fd(), options_.proc_root);
     std::ranges::move(std::exchange(waiting_, {}), std::back_inserter(settling_));
@@ -262,6 +227,7 @@ void NodeSampler::Impl::follow_tree(MonotonicTime now, NodeSample& tick) {
     const auto at = std::ranges::lower_bound(tracked_, id, {}, id_of);
     if (at != tracked_.end() && (*at)->id == id) forget(at, tick);
     empty_.erase(id);
+    if (const auto unit = units_.extract(id)) leave_unit(unit.mapped(), tick);
   }
   if (!start_time_) start_time_ = now;
   for (auto& cgroup : change_.woken)
@@ -276,6 +242,8 @@ void NodeSampler::Impl::follow_tree(MonotonicTime now, NodeSample& tick) {
 bool NodeSampler::Impl::may_be_container(const Settling& settling, const Recognised& match) const {
   if (match.engine == Engine::service || match.engine == Engine::cgroup) return true;
   const CgroupPath& path = settling.cgroup.path;
+  const auto is_around = [&](const CgroupPath& task) { return path.starts_with(task + "/"); };
+  if (std::ranges::any_of(tasks_, is_around)) return false;
   const CgroupPath around = container_around(path);
   return around.empty() || (around == parent_of(path) && (match.inside_scope || match.in_pod));
 }
@@ -283,7 +251,7 @@ bool NodeSampler::Impl::may_be_container(const Settling& settling, const Recogni
 NodeSampler::Impl::Represents NodeSampler::Impl::represents(const Settling& settling,
                                                             const Recognised& match,
                                                             int directory_fd,
-                                                            MonotonicTime now) const {
+                                                            MonotonicTime now) {
   const CgroupPath& path = settling.cgroup.path;
   const auto outer = find_path(parent_of(path));
   const auto is_young = [&](MonotonicTime since) {
@@ -291,7 +259,7 @@ NodeSampler::Impl::Represents NodeSampler::Impl::represents(const Settling& sett
   };
   const bool young = outer != tracked_.end() && is_young((*outer)->since);
   if (outer != tracked_.end() && (*outer)->own_processes && !young) return Represents::no;
-  if (represents_parent(path, match, directory_fd, options_.engine_root)) return Represents::yes;
+  if (represents_parent(path, match, directory_fd, engine_files_)) return Represents::yes;
   return match.inside_scope && young && is_young(settling.since) ? Represents::not_yet
                                                                : Represents::no;
 }
@@ -317,7 +285,7 @@ void NodeSampler::Impl::settle(const Settling& settling, NodeSample& tick) {
   // The tree may have lost the cgroup for lack of descriptors while it waited here, and found it
   // again.
   if (find(cgroup.id) != nullptr) return;
-  std::optional<Recognised> match = recognise_path(cgroup.path, options_.include);
+  std::optional<Recognised> match = recognise(cgroup.path);
   if (!match || !may_be_container(settling, *match)) return;
   if (const auto at = represented_.find(cgroup.path); at != represented_.end()) {
     at->second.id = cgroup.id;
@@ -329,15 +297,16 @@ void NodeSampler::Impl::settle(const Settling& settling, NodeSample& tick) {
       !has_quota(inner ? parent_of(cgroup.path) : cgroup.path))
     return waiting_.push_back(settling);
   Result<Fd> directory = tree_.open_directory(cgroup.path, cgroup.id);
-  if (directory && is_spare(*directory))
+  if (directory && is_reserved(*directory))
     directory = failure(ErrorKind::io, "too few descriptors are left");
   if (!directory) {
     const ErrorKind kind = directory.error().kind;
     if (kind != ErrorKind::gone && kind != ErrorKind::not_found) waiting_.push_back(settling);
     return;
   }
-  // An empty cgroup of a user, or in a container, is not a container yet.
-  const bool owned = tree_.owner_of(cgroup.path) != nullptr;
+  // An empty cgroup of a user, or in a container, is not a container yet. An empty one of LXC was
+  // left over.
+  const bool owned = tree_.owner_of(cgroup.path) != nullptr || match->engine == Engine::lxc;
   const bool reported = owned && tree_.listen(cgroup.path, directory->get(), true);
   // A cgroup that existed at the start is set up.
   const bool recent = since != *start_time_ && tick.time - since < kSetUpGrace;
@@ -348,11 +317,59 @@ void NodeSampler::Impl::settle(const Settling& settling, NodeSample& tick) {
     return;
   }
   if (reported) tree_.listen(cgroup.path, directory->get(), false);
+  if (const auto old = path_left_over(cgroup.path, *match, tree_.root_fd(), engine_files_);
+      !old.empty())
+    rename_lxc(*match, old, tick);
+  if (match->in_unit && unit_has_limits(directory->get()) &&
+      track_unit(cgroup, *match, directory->get(), tick))
+    return;
   const Represents represented = represents(settling, *match, directory->get(), tick.time);
   if (represented == Represents::not_yet) return settling_.push_back(settling);
   const bool below = is_engine_container(parent_of(cgroup.path));
   if (represented == Represents::no && (match->inside_scope || (match->in_pod && below))) return;
   track(cgroup, std::move(*match), represented == Represents::yes, std::move(*directory), tick);
+}
+
+std::optional<Recognised> NodeSampler::Impl::recognise(const CgroupPath& path) const {
+  std::optional<Recognised> match = recognise_path(path, options_.include);
+  return match ? match : recognise_task(path, engine_files_);
+}
+
+// The cgroup that was left over may still count as the container that ended.
+void NodeSampler::Impl::rename_lxc(Recognised& match, const CgroupPath& left_over,
+                                   NodeSample& tick) {
+  match.engine_id.resize(match.engine_id.rfind('-'));
+  match.name = unescape_name(match.engine_id);
+  const auto at = find_path(left_over);
+  if (at == tracked_.end()) return;
+  empty_.emplace((*at)->id, Empty{left_over, false});
+  forget(tracked_.begin() + (at - tracked_.cbegin()), tick);
+}
+
+// Tracks the cgroup of the unit for the container in it. False if the unit represents another
+// container already.
+bool NodeSampler::Impl::track_unit(const TreeChange::Appeared& cgroup, const Recognised& match,
+                                   int directory_fd, NodeSample& tick) {
+  struct stat status{};
+  if (::fstatat(directory_fd, "..", &status, 0) != 0) return false;
+  const Unit unit{{status.st_dev, status.st_ino}, parent_of(cgroup.path)};
+  const auto is_same = [&](const auto& one) { return one.second.id == unit.id; };
+  if (std::ranges::any_of(units_, is_same)) return false;
+  Result<Fd> directory = tree_.open_directory(unit.path, unit.id);
+  if (!directory) return false;
+  const auto at = std::ranges::lower_bound(tracked_, unit.id, {}, id_of);
+  if (at != tracked_.end() && (*at)->id == unit.id) forget(at, tick);  // an included service
+  units_.emplace(cgroup.id, unit);
+  track({unit.id, unit.path}, Recognised(match), false, std::move(*directory), tick);
+  return true;
+}
+
+// The container in a unit ended. The unit may be a container by itself.
+void NodeSampler::Impl::leave_unit(const Unit& unit, NodeSample& tick) {
+  const auto at = std::ranges::lower_bound(tracked_, unit.id, {}, id_of);
+  if (at == tracked_.end() || (*at)->id != unit.id) return;
+  forget(at, tick);
+  settling_.push_back({{unit.id, unit.path}, tick.time});
 }
 
 TrackedList::const_iterator NodeSampler::Impl::find_path(const CgroupPath& path) const {
@@ -364,7 +381,12 @@ void NodeSampler::Impl::track(const TreeChange::Appeared& cgroup, Recognised&& m
   if (for_parent) represent(parent_of(cgroup.path), tick);
   tick.appeared.push_back(
       describe_container(cgroup.id, cgroup.path, std::move(match), for_parent, directory.get(),
-                         options_.engine_root));
+                         engine_files_));
+  const ContainerInfo& info = tick.appeared.back();
+  if (info.engine == Engine::containerd && !is_engine_container(cgroup.path))
+    tasks_.insert(cgroup.path);
+  if (!info.labels_unknown.empty())
+    labels_unknown_[cgroup.id] = {info.name, info.labels_unknown};
   const CgroupOwner* const owner =
       tree_.owner_of(for_parent ? parent_of(cgroup.path) : cgroup.path);
   const std::string quota = owner != nullptr ? owner->name : "";
@@ -409,11 +431,13 @@ void NodeSampler::Impl::forget(TrackedList::iterator at, NodeSample& tick) {
   const CgroupId id = (*at)->id;
   if ((*at)->watch >= 0) writes_.remove((*at)->watch);
   if ((*at)->place) pull_.remove(id.inode, *(*at)->place);
+  tasks_.erase((*at)->path);
   if ((*at)->for_parent) release_parent(parent_of((*at)->path), tick.time);
   if (const auto quota = tracked_of_.find((*at)->quota);
       quota != tracked_of_.end() && --quota->second == 0)
     tracked_of_.erase(quota);
   tracked_.erase(at);
+  labels_unknown_.erase(id);
   if (std::erase_if(tick.appeared, [&](const auto& one) { return one.id == id; }) == 0)
     tick.vanished.push_back(id);
 }
@@ -425,32 +449,12 @@ void NodeSampler::Impl::give_places() {
     if (!tracked->place) tracked->place = pull_.add(tracked->id.inode);
 }
 
-// Reading one file of a parent flushes the statistics of all cgroups below it. A walk reads all of
-// them, so that it flushes at the top. With files it pays only for many siblings.
 void NodeSampler::Impl::find_flushes() {
   flushes_.clear();
-  std::map<CgroupPath, std::size_t> parents;
-  const bool walk = pull_.active();
-  for (const auto& tracked : tracked_)
-    ++parents[walk ? tracked->path.substr(0, tracked->path.find('/', 1))
-                   : parent_of(tracked->path)];
-  const auto open = [&](const CgroupPath& path, KernelFile file) {
-    const std::string name = "." + path + "/" + kernel_file_name(file);
-    if (Result<Fd> fd = open_at(tree_.root_fd(), name.c_str(), O_RDONLY | O_NOFOLLOW))
-      flushes_.push_back(std::move(*fd));
-  };
-  for (const auto& [path, count] : parents) {
-    if (!walk && count < kFlushSiblings) continue;
-    open(path, KernelFile::cpu_stat);
-    if (walk && !pull_.one_flush())
-      open(path, KernelFile::io_stat), open(path, KernelFile::memory_stat);
-  }
-}
-
-void NodeSampler::Impl::flush() {
-  // The text is not used, nor is the result.
-  for (const Fd& fd : flushes_)
-    [[maybe_unused]] const ssize_t count = ::pread(fd.get(), buffer_.get(), kKernelTextBytes, 0);
+  std::vector<std::string_view> paths;
+  for (const auto& tracked : tracked_) paths.push_back(tracked->path);
+  if (pull_.active()) flushes_.open_tops(tree_.root_fd(), paths, pull_.one_flush());
+  else flushes_.open_parents(tree_.root_fd(), paths);
 }
 
 // Each container in turn calibrates the lines of memory.stat. A container with a mismatch comes
@@ -470,7 +474,7 @@ void NodeSampler::Impl::walk(MonotonicTime now) {
 }
 
 void NodeSampler::Impl::read_all(const Clock& clock, NodeSample& tick) {
-  flush();
+  flushes_.read(buffer());
   const MonotonicTime walked = clock.monotonic_now();
   if (pull_.active()) walk(tick.time);
   writes_.poll();  // before the files are read: a later write is reported at the next tick
@@ -530,25 +534,6 @@ void NodeSampler::Impl::watch_again(MonotonicTime now) {
   for (const auto& one : tracked_) one->resets.watch_again(one->files.directory_fd());
 }
 
-// Reports truncated kernel files and impossible samples.
-Source NodeSampler::Impl::kernel_files_source() const {
-  std::size_t cut = 0;
-  std::string detail;
-  for (const auto& tracked : tracked_) {
-    const auto file = tracked->files.cut_file();
-    if (!file || cut++ > 0) continue;
-    detail = escape_name(tracked->path) + "/" + kernel_file_name(*file);
-  }
-  if (cut > 0)
-    detail = "a file was truncated in " + std::to_string(cut) + " cgroups, first " + detail +
-             "; complete lines are used, and it is read again at each tick";
-  if (impossible_samples_ > 0)
-    detail += (detail.empty() ? "" : "; ") + std::to_string(impossible_samples_) +
-              " samples were impossible (more than the host has, or a counter that jumped) and "
-              "do not count";
-  return {"kernel files", cut == 0, detail};
-}
-
 std::vector<Source> NodeSampler::Impl::sources() const {
   std::vector<Source> sources = sources_;
   sources.push_back(inotify_source(tree_, unit_writes_));
@@ -559,7 +544,13 @@ std::vector<Source> NodeSampler::Impl::sources() const {
   sources.push_back({"descriptors", !starved,
                      starved ? "files could not be opened: raise the limit of open files "
                                "(LimitNOFILE=)" : ""});
-  sources.push_back(kernel_files_source());
+  CutFiles cut;
+  for (const auto& tracked : tracked_)
+    if (const auto file = tracked->files.cut_file()) cut.add(tracked->path, *file);
+  sources.push_back(kernel_files_source(cut, impossible_samples_));
+  std::vector<const UnknownLabels*> unknown;
+  for (const auto& [id, one] : labels_unknown_) unknown.push_back(&one);
+  sources.push_back(engine_files_source(unknown));
   return sources;
 }
 

@@ -42,4 +42,28 @@ Source cgroups_source(const CgroupTree& tree, std::size_t waiting) {
   return {"all cgroups", text.empty(), text};
 }
 
+void CutFiles::add(const CgroupPath& path, KernelFile file) {
+  if (count++ == 0) first = escape_name(path) + "/" + kernel_file_name(file);
+}
+
+Source kernel_files_source(const CutFiles& cut, std::uint64_t impossible_samples) {
+  std::string detail;
+  if (cut.count > 0)
+    detail = "a file was truncated in " + std::to_string(cut.count) + " cgroups, first " +
+             cut.first + "; complete lines are used, and it is read again at each tick";
+  if (impossible_samples > 0)
+    detail += (detail.empty() ? "" : "; ") + std::to_string(impossible_samples) +
+              " samples were impossible (more than the host has, or a counter that jumped) and "
+              "do not count";
+  return {"kernel files", cut.count == 0, detail};
+}
+
+Source engine_files_source(const std::vector<const UnknownLabels*>& unknown) {
+  if (unknown.empty()) return {kEngineFilesSource, true, ""};
+  return {kEngineFilesSource, false,
+          "the labels of " + std::to_string(unknown.size()) +
+              " containers are not known, so that no pattern enforces them; first " +
+              escape_name(unknown.front()->name) + ": " + escape_name(unknown.front()->why)};
+}
+
 }  // namespace cgphase

@@ -83,6 +83,8 @@ const char* to_string(Engine engine) {
     case Engine::kubernetes: return "kubernetes";
     case Engine::service: return "service";
     case Engine::cgroup: return "cgroup";
+    case Engine::qemu: return "qemu";
+    case Engine::nomad: return "nomad";
   }
   return "";
 }

@@ -11,7 +11,7 @@
 namespace cgphase {
 namespace {
 
-constexpr std::array<std::pair<Engine, std::string_view>, 11> kEngines = {{
+constexpr std::array<std::pair<Engine, std::string_view>, 13> kEngines = {{
     {Engine::docker, "docker"},
     {Engine::podman, "podman"},
     {Engine::containerd, "containerd"},
@@ -23,6 +23,8 @@ constexpr std::array<std::pair<Engine, std::string_view>, 11> kEngines = {{
     {Engine::kubernetes, "kubernetes"},
     {Engine::service, "service"},
     {Engine::cgroup, "cgroup"},
+    {Engine::qemu, "qemu"},
+    {Engine::nomad, "nomad"},
 }};
 
 std::string_view engine_word(Engine engine) {

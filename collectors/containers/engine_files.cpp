@@ -1,28 +1,33 @@
 #include "collectors/containers/engine_files.h"
 
-#include <dirent.h>
 #include <sys/xattr.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 #include <vector>
 
-#include "base/file.h"
+#include "base/parse.h"
+#include "collectors/containers/bolt_file.h"
+#include "collectors/containers/podman_database.h"
 
 namespace cgphase {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* kDockerContainers = "/var/lib/docker/containers/";
-constexpr const char* kStorageContainers = "/var/lib/containers/storage/overlay-containers/";
-constexpr const char* kContainerdTasks = "/run/containerd/io.containerd.runtime.v2.task/";
+// Of containers/storage. Each keeps its containers in its own directory.
+constexpr const char* kStorageDrivers[] = {"overlay", "vfs", "btrfs", "zfs", "devicemapper"};
 constexpr const char* kLxcContainers = "/var/lib/lxc/";
-constexpr const char* kIncusContainers = "/var/lib/incus/containers/";
+constexpr const char* kIncusContainers[] = {"/var/lib/incus/containers/",
+                                            "/var/lib/lxd/containers/",
+                                            "/var/snap/lxd/common/lxd/containers/"};
+// Docker keeps its own containers in this namespace of containerd.
+constexpr std::string_view kDockerSpace = "moby";
+constexpr std::string_view kSablier = "sablier.enable";
 
-constexpr std::size_t kMaxNamespaces = 64;
 constexpr std::string_view kAttributePrefix = "user.cgphase.";
 constexpr std::size_t kAttributeListBytes = 4096;
 
@@ -58,64 +63,175 @@ void add_labels(ContainerInfo& container, const Json& labels) {
     if (value.is_string()) add_label(container, key, value.get<std::string>());
 }
 
-// Reads a file and applies it. A missing or oversized file is ignored.
-bool apply_file(const std::string& path, void (*apply)(std::string_view, ContainerInfo&),
-                ContainerInfo& container) {
-  const Result<std::string> text = read_file(path, kMaxEngineFileBytes);
-  if (text) apply(*text, container);
-  return text.has_value();
-}
-
-// The id does not contain its namespace, so that all are searched.
-void read_containerd(const std::string& tasks, ContainerInfo& container) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(tasks.c_str()), ::closedir);
-  if (!directory) return;
-  std::size_t seen = 0;
-  while (const dirent* entry = ::readdir(directory.get())) {
-    if (entry->d_name[0] == '.') continue;
-    if (++seen > kMaxNamespaces) return;
-    const std::string file = tasks + entry->d_name + "/" + container.engine_id + "/config.json";
-    if (apply_file(file, apply_oci_config, container)) return;
-  }
-}
-
 // An id becomes part of a path, although it comes from a cgroup's name.
 bool is_safe_element(std::string_view id) {
   return !id.empty() && id.size() <= kMaxNameBytes && id.front() != '.' &&
          id.find('/') == std::string_view::npos && id.find('\0') == std::string_view::npos;
 }
 
-bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+// Docker with userns-remap keeps a whole tree of its own in DATA/UID.GID.
+bool is_remapped(std::string_view name) {
+  const std::size_t dot = name.find('.');
+  return dot != std::string_view::npos && parse_u64(name.substr(0, dot)) &&
+         parse_u64(name.substr(dot + 1));
+}
+
+std::string joined(const std::vector<std::string>& places) {
+  std::string text;
+  for (const std::string& place : places) text += (text.empty() ? "" : ", ") + place;
+  return text.empty() ? "the home of its user" : text;
+}
+
+// Sablier writes the limits of containers that it may.
+void heed_sablier(ContainerInfo& container) {
+  const auto label = container.labels.find(std::string(kSablier));
+  if (label != container.labels.end() && label->second == "true" && container.hands_off.empty())
+    container.hands_off = "managed by Sablier";
+}
 
 }  // namespace
 
-void read_engine_files(const std::string& engine_root, ContainerInfo& container) {
+void EngineFiles::describe(ContainerInfo& container, uid_t owner) {
   if (!is_safe_element(container.engine_id)) return;
-  const std::string root = engine_root == "/" ? "" : engine_root;
   switch (container.engine) {
-    case Engine::docker:
-      apply_file(root + kDockerContainers + container.engine_id + "/config.v2.json",
-                 apply_docker_config, container);
-      return;
+    case Engine::docker: describe_docker(container, owner); break;
     case Engine::podman:
-    case Engine::crio:
-      apply_file(root + kStorageContainers + container.engine_id + "/userdata/config.json",
-                 apply_oci_config, container);
-      // Containers that need not survive a crash have their own list: `--rm`, every Quadlet.
-      for (const char* list : {"containers.json", "volatile-containers.json"})
-        apply_file(root + kStorageContainers + list, apply_storage_list, container);
-      return;
+    case Engine::crio: describe_podman(container, owner); break;
     case Engine::containerd:
-    case Engine::kubernetes:
-      return read_containerd(root + kContainerdTasks, container);
-    case Engine::lxc:
-      // LXC and Incus use the same path in the cgroup tree.
-      if (!exists(root + kLxcContainers + container.engine_id) &&
-          exists(root + kIncusContainers + container.engine_id))
-        container.engine = Engine::incus;
-      return;
+    case Engine::kubernetes: describe_containerd(container, owner); break;
+    case Engine::lxc: describe_lxc(container); break;
+    case Engine::qemu: describe_machine(container); break;
     default: return;
   }
+  heed_sablier(container);
+}
+
+bool EngineFiles::has_task(const std::string& space, const std::string& id) const {
+  if (!is_safe_element(space) || !is_safe_element(id)) return false;
+  return std::ranges::any_of(places_.containerd_tasks(0), [&](const std::string& tasks) {
+    return files_.exists(tasks + "/" + space + "/" + id, 0);
+  });
+}
+
+bool EngineFiles::has_lxc(const std::string& name) const {
+  if (!is_safe_element(name)) return false;
+  return files_.exists(kLxcContainers + name, 0) ||
+         std::ranges::any_of(kIncusContainers, [&](const char* place) {
+           return files_.exists(place + name, 0);
+         });
+}
+
+// A missing or oversized file is ignored.
+bool EngineFiles::apply_file(const std::string& path, uid_t owner, Apply apply,
+                             ContainerInfo& container) {
+  const Result<std::string> text = files_.read(path, owner, kMaxEngineFileBytes);
+  if (text) apply(*text, container);
+  return text.has_value();
+}
+
+bool EngineFiles::read_docker(const std::string& place, ContainerInfo& container, uid_t owner) {
+  return apply_file(place + "/containers/" + container.engine_id + "/config.v2.json", owner,
+                    apply_docker_config, container);
+}
+
+// With the cgroupfs driver, a container of containerd has the path of one of Docker.
+void EngineFiles::describe_docker(ContainerInfo& container, uid_t owner) {
+  const std::vector<std::string> places = places_.docker(owner);
+  for (const std::string& place : places) {
+    if (read_docker(place, container, owner)) return;
+    for (const std::string& name : files_.names_in(place, owner))
+      if (is_remapped(name) && read_docker(place + "/" + name, container, owner)) return;
+  }
+  std::string space;
+  ContainerInfo other = container;
+  other.engine = Engine::containerd;
+  if (read_task(other, owner, space) && space != kDockerSpace) {
+    container.engine = Engine::containerd;
+    return describe_containerd(container, owner);
+  }
+  container.labels_unknown = "no file of this container below " + joined(places) +
+                             ": name Docker's data-root in daemon.json";
+}
+
+// CRI-O keeps its containers in the same storage, but has no database.
+void EngineFiles::describe_podman(ContainerInfo& container, uid_t owner) {
+  const std::vector<std::string> places = places_.podman(owner);
+  for (const std::string& place : places)
+    if (read_podman(place, container, owner)) return;
+  container.labels_unknown = "no readable database of Podman that has this container in " +
+                             joined(places) + ": name its graphroot in storage.conf";
+}
+
+bool EngineFiles::read_podman(const std::string& place, ContainerInfo& container, uid_t owner) {
+  bool configured = false;
+  for (const char* driver : kStorageDrivers) {
+    const std::string containers = place + "/" + driver + "-containers/";
+    configured |= apply_file(containers + container.engine_id + "/userdata/config.json", owner,
+                             apply_oci_config, container);
+    // Containers that need not survive a crash have their own list: `--rm`, every Quadlet.
+    for (const char* list : {"containers.json", "volatile-containers.json"})
+      apply_file(containers + list, owner, apply_storage_list, container);
+  }
+  if (container.engine == Engine::crio) return configured;
+  Result<std::string> config = failure(ErrorKind::not_found, "");
+  if (auto database = files_.read(place + "/db.sql", owner, kMaxDatabaseBytes))
+    config = config_in_sqlite(std::move(*database), container.engine_id);
+  if (!config)
+    if (auto database = files_.read(place + "/libpod/bolt_state.db", owner, kMaxDatabaseBytes))
+      config = config_in_bolt(std::move(*database), container.engine_id);
+  if (config) apply_podman_config(*config, container);
+  return config.has_value();
+}
+
+// The id does not contain its namespace, so that all are searched.
+bool EngineFiles::read_task(ContainerInfo& container, uid_t owner, std::string& space) {
+  for (const std::string& tasks : places_.containerd_tasks(owner))
+    for (const std::string& name : files_.names_in(tasks, owner)) {
+      const std::string file = tasks + "/" + name + "/" + container.engine_id + "/config.json";
+      if (!apply_file(file, owner, apply_oci_config, container)) continue;
+      space = name;
+      return true;
+    }
+  return false;
+}
+
+// The running container's file has annotations. Labels are in the database alone.
+void EngineFiles::describe_containerd(ContainerInfo& container, uid_t owner) {
+  std::string space;
+  const bool running = read_task(container, owner, space);
+  bool has_database = false;
+  for (const std::string& place : running ? places_.containerd(owner) : std::vector<std::string>{})
+    if (auto database = files_.read(place + "/io.containerd.metadata.v1.bolt/meta.db", owner,
+                                    kMaxDatabaseBytes)) {
+      has_database = true;
+      if (apply_containerd_database(std::move(*database), space, container)) return;
+    }
+  if (!running || has_database)
+    container.labels_unknown = "containerd's files in " +
+                               joined(running ? places_.containerd(owner)
+                                              : places_.containerd_tasks(owner)) +
+                               " do not have this container";
+}
+
+// LXC and Incus use the same path in the cgroup tree. The containers of Proxmox VE have a number,
+// and a host name for people. LXC's own file is on the local disk, that of Proxmox in a cluster.
+void EngineFiles::describe_lxc(ContainerInfo& container) {
+  const std::string& id = container.engine_id;
+  const bool numbered = parse_u64(id).has_value();
+  if (numbered && apply_file(kLxcContainers + id + "/config", 0, apply_machine_config, container) &&
+      container.name != id)
+    return;
+  if (numbered &&
+      apply_file("/etc/pve/lxc/" + id + ".conf", 0, apply_machine_config, container))
+    return;
+  if (files_.exists(kLxcContainers + id, 0)) return;
+  for (const char* place : kIncusContainers)
+    if (files_.exists(place + id, 0)) container.engine = Engine::incus;
+}
+
+void EngineFiles::describe_machine(ContainerInfo& container) {
+  apply_file("/etc/pve/qemu-server/" + container.engine_id + ".conf", 0, apply_machine_config,
+             container);
 }
 
 void apply_docker_config(std::string_view json, ContainerInfo& container) {
@@ -146,12 +262,55 @@ void apply_oci_config(std::string_view json, ContainerInfo& container) {
   const Json config = parse(json);
   const Json& notes = member(config, "annotations");
   add_labels(container, notes);
+  add_labels(container, parse(text_at(notes, "io.kubernetes.cri-o.Labels")));
   for (const char* key : {"io.kubernetes.container.name", "io.kubernetes.cri.container-name",
                           "nerdctl/name"})
     set_text(container.name, text_at(notes, key));
   for (const char* key : {"io.kubernetes.cri-o.ImageName", "io.kubernetes.cri.image-name",
                           "org.opencontainers.image.ref.name"})
     set_text(container.image, text_at(notes, key));
+}
+
+void apply_podman_config(std::string_view json, ContainerInfo& container) {
+  const Json config = parse(json);
+  set_text(container.name, text_at(config, "name"));
+  set_text(container.image, text_at(config, "rootfsImageName"));
+  add_labels(container, member(config, "labels"));
+}
+
+bool apply_containerd_database(std::string database, const std::string& space,
+                               ContainerInfo& container) {
+  const Result<BoltFile> file = BoltFile::parse(std::move(database));
+  if (!file) return false;
+  std::optional<BoltFile::Bucket> at = file->root();
+  for (const std::string& name : {std::string("v1"), space, std::string("containers"),
+                                  container.engine_id})
+    if (at) at = file->bucket(*at, name);
+  if (!at) return false;
+  if (const auto image = file->value(*at, "image")) set_text(container.image, std::string(*image));
+  if (const auto labels = file->bucket(*at, "labels"))
+    file->each(*labels, [&](std::string_view key, std::optional<std::string_view> value) {
+      if (value) add_label(container, std::string(key), std::string(*value));
+      return true;
+    });
+  if (const auto name = container.labels.find("nerdctl/name"); name != container.labels.end())
+    set_text(container.name, name->second);
+  return true;
+}
+
+// What follows a line in brackets belongs to a snapshot of the machine.
+void apply_machine_config(std::string_view text, ContainerInfo& container) {
+  std::string_view line;
+  while (next_line(text, line)) {
+    line = trim(line);
+    if (line.starts_with('[')) return;
+    for (const std::string_view key : {"lxc.uts.name", "hostname", "name"}) {
+      if (!line.starts_with(key)) continue;
+      const std::string_view rest = trim(line.substr(key.size()));
+      if (rest.starts_with('=') || rest.starts_with(':'))
+        set_text(container.name, std::string(trim(rest.substr(1))));
+    }
+  }
 }
 
 void read_attributes(int directory_fd, ContainerInfo& container) {

@@ -8,6 +8,8 @@
 #include <string_view>
 
 #include "collectors/containers/container_info.h"
+#include "collectors/containers/engine_places.h"
+#include "collectors/containers/host_files.h"
 
 namespace cgphase {
 
@@ -16,10 +18,48 @@ inline constexpr std::size_t kMaxLabels = 128;
 inline constexpr std::size_t kMaxLabelBytes = 4096;  // limit for key and value each
 inline constexpr std::size_t kMaxNameBytes = 256;    // a longer name or image is ignored
 
-// Adds the data on disk about `container` (engine and engine_id must be set). Fields without data
-// are unchanged. `engine_root` is "/" except in tests. Use it only for a cgroup that root created:
-// the files are root's, and anybody can name a cgroup by an id.
-void read_engine_files(const std::string& engine_root, ContainerInfo& container);
+// The files of all engines on this host. Owned and used by one thread.
+class EngineFiles {
+ public:
+  // `root` is "/" except in tests; see HostFiles.
+  EngineFiles(const std::string& root, const std::string& proc_root)
+      : files_(root, proc_root), places_(files_, proc_root) {}
+  EngineFiles(const EngineFiles&) = delete;
+  EngineFiles& operator=(const EngineFiles&) = delete;
+
+  // Adds the data on disk about `container` (engine and engine_id must be set), and corrects its
+  // engine where only the files tell which one it is. Fields without data are unchanged.
+  // `labels_unknown` is set if the engine has labels that could not be read. `owner` is the user
+  // who could create the cgroup. Only this user's files are read, because anybody can name a cgroup
+  // of their own by an id.
+  void describe(ContainerInfo& container, uid_t owner);
+
+  // Whether containerd runs a container of this name in this namespace: its cgroup is /SPACE/ID.
+  bool has_task(const std::string& space, const std::string& id) const;
+  // Whether LXC or Incus has a container of this name.
+  bool has_lxc(const std::string& name) const;
+
+  // As sd_booted().
+  bool systemd_runs() const { return files_.exists("/run/systemd/system", 0); }
+
+  // Searches running engines again at the next need.
+  void forget() { places_.forget(); }
+
+ private:
+  void describe_docker(ContainerInfo& container, uid_t owner);
+  void describe_podman(ContainerInfo& container, uid_t owner);
+  void describe_containerd(ContainerInfo& container, uid_t owner);
+  void describe_lxc(ContainerInfo& container);
+  void describe_machine(ContainerInfo& container);
+  bool read_docker(const std::string& place, ContainerInfo& container, uid_t owner);
+  bool read_podman(const std::string& place, ContainerInfo& container, uid_t owner);
+  bool read_task(ContainerInfo& container, uid_t owner, std::string& space);
+  using Apply = void (*)(std::string_view, ContainerInfo&);
+  bool apply_file(const std::string& path, uid_t owner, Apply apply, ContainerInfo& container);
+
+  HostFiles files_;
+  EnginePlaces places_;
+};
 
 // Reads the engine-neutral source: extended attributes of the cgroup directory. user.cgphase.name
 // and user.cgphase.image are name and image. user.cgphase.X is the label "cgphase.X".
@@ -29,5 +69,12 @@ void read_attributes(int directory_fd, ContainerInfo& container);
 void apply_docker_config(std::string_view json, ContainerInfo& container);
 void apply_storage_list(std::string_view json, ContainerInfo& container);
 void apply_oci_config(std::string_view json, ContainerInfo& container);
+void apply_podman_config(std::string_view json, ContainerInfo& container);
+// containerd's metadata, a bbolt database. False if it does not have the container.
+bool apply_containerd_database(std::string database, const std::string& space,
+                               ContainerInfo& container);
+// The host name in a configuration of LXC ("lxc.uts.name = web") or Proxmox ("hostname: web", for a
+// virtual machine "name: web").
+void apply_machine_config(std::string_view text, ContainerInfo& container);
 
 }  // namespace cgphase

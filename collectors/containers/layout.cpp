@@ -5,10 +5,11 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/file.h"
+#include "base/parse.h"
 #include "cgroupfs/kernel_text.h"
-#include "collectors/containers/engine_files.h"
 
 namespace cgphase {
 namespace {
@@ -16,37 +17,38 @@ namespace {
 CgroupPath parent_path(const CgroupPath& path) { return path.substr(0, path.rfind('/')); }
 
 // True if a file of the engine describes it.
-bool is_known(const Recognised& match, const std::string& engine_root) {
+bool is_known(const Recognised& match, EngineFiles& files) {
   ContainerInfo container;
   container.engine = match.engine;
   container.engine_id = match.engine_id;
-  read_engine_files(engine_root, container);
+  files.describe(container, 0);
   return !container.name.empty() || !container.image.empty() || !container.labels.empty();
 }
 
-// As sd_booted().
-bool systemd_runs(const std::string& root) {
-  struct stat directory{};
-  return ::lstat((root + "/run/systemd/system").c_str(), &directory) == 0 &&
-         S_ISDIR(directory.st_mode);
-}
-
-// True if a limit of CPU or memory is set.
-bool has_limits(int directory_fd, const std::string& above) {
+// The limits of CPU and memory that are set. `above` is "" or "../".
+std::vector<std::string> limits_of(int directory_fd, const std::string& above) {
+  std::vector<std::string> limits;
   for (const char* const file : {"cpu.max", "memory.max", "memory.high"}) {
     const auto text = read_file_at(directory_fd, (above + file).c_str(), kKernelTextBytes);
-    if (text && !text->starts_with("max")) return true;
+    if (text && !text->starts_with("max")) limits.push_back(file + (" " + *text));
   }
-  return false;
+  return limits;
 }
 
 // The owner of the directory above a cgroup, or root in a container around it, can give it any
-// container's id. Engine metadata of that id is used only if root or this process's user owns that
-// directory and no container is around it.
-bool is_made_by_root(int directory_fd, bool inside_scope) {
+// container's id. Only files of that owner are used, and none if a container is around it. Root, or
+// the user of this process, is 0.
+std::optional<uid_t> creator_of(int directory_fd, bool inside_scope) {
   struct stat above{};
-  return ::fstatat(directory_fd, inside_scope ? "../.." : "..", &above, 0) == 0 &&
-         (above.st_uid == 0 || above.st_uid == ::geteuid());
+  if (::fstatat(directory_fd, inside_scope ? "../.." : "..", &above, 0) != 0) return std::nullopt;
+  return above.st_uid == ::geteuid() ? 0 : above.st_uid;
+}
+
+// The last path element without "-N"; empty if it has no such end.
+std::string_view without_number(std::string_view path) {
+  const std::size_t dash = path.rfind('-');
+  if (dash == std::string_view::npos || path.find('/', dash) != std::string_view::npos) return {};
+  return parse_u64(path.substr(dash + 1)) ? path.substr(0, dash) : std::string_view{};
 }
 
 }  // namespace
@@ -57,12 +59,42 @@ bool has_processes(int directory_fd, const char* file) {
 }
 
 bool represents_parent(const CgroupPath& path, const Recognised& match, int directory_fd,
-                       const std::string& engine_root) {
+                       EngineFiles& files) {
   if (!match.inside_scope && !match.in_pod) return false;
   if (has_processes(directory_fd, "../cgroup.procs")) return false;
-  if (match.inside_scope) return has_limits(directory_fd, "") || !has_limits(directory_fd, "../");
+  if (match.inside_scope) {
+    const auto inner = limits_of(directory_fd, ""), outer = limits_of(directory_fd, "../");
+    if (path.ends_with("/container")) return !inner.empty() || outer.empty();
+    return !inner.empty() && (outer.empty() || inner == outer);
+  }
   const auto above = recognise_path(parent_path(path), {});
-  return !above || !is_known(*above, engine_root);
+  return !above || !is_known(*above, files);
+}
+
+bool unit_has_limits(int directory_fd) {
+  return limits_of(directory_fd, "").empty() && !limits_of(directory_fd, "../").empty();
+}
+
+std::optional<Recognised> recognise_task(const CgroupPath& path, const EngineFiles& files) {
+  const std::size_t slash = path.find('/', 1);
+  if (slash == CgroupPath::npos || path.find('/', slash + 1) != CgroupPath::npos)
+    return std::nullopt;
+  const std::string space = path.substr(1, slash - 1), id = path.substr(slash + 1);
+  if (space.ends_with(".slice") || !files.has_task(space, id)) return std::nullopt;
+  return Recognised{Engine::containerd, id, id, "", false};
+}
+
+CgroupPath path_left_over(const CgroupPath& path, const Recognised& match, int root_fd,
+                          const EngineFiles& files) {
+  const std::string_view base = without_number(path);
+  const std::string_view name = without_number(match.engine_id);
+  if (match.engine != Engine::lxc || base.empty() || name.empty()) return {};
+  if (files.has_lxc(match.engine_id)) return {};
+  const std::string events = "." + std::string(base) + "/cgroup.events";
+  const auto text = read_file_at(root_fd, events.c_str(), kKernelTextBytes);
+  const bool left_over = text ? scan_cgroup_events(*text).populated == false
+                              : files.has_lxc(std::string(name));
+  return left_over ? CgroupPath(base) : CgroupPath();
 }
 
 CgroupPath container_around(const CgroupPath& path) {
@@ -73,8 +105,7 @@ CgroupPath container_around(const CgroupPath& path) {
 }
 
 ContainerInfo describe_container(CgroupId id, const CgroupPath& path, Recognised&& match,
-                                 bool for_parent, int directory_fd,
-                                 const std::string& engine_root) {
+                                 bool for_parent, int directory_fd, EngineFiles& files) {
   ContainerInfo container;
   container.id = id;
   container.path = path;
@@ -82,12 +113,13 @@ ContainerInfo describe_container(CgroupId id, const CgroupPath& path, Recognised
   container.engine_id = std::move(match.engine_id);
   container.name = std::move(match.name);
   container.hands_off = std::move(match.hands_off);
-  container.systemd_unit = is_systemd_unit(path) && systemd_runs(engine_root);
+  container.systemd_unit = is_systemd_unit(path) && files.systemd_runs();
   const CgroupPath above = parent_path(path);
   container.owner = for_parent ? parent_path(above) : above;
   const bool nested = is_in_container(for_parent ? parent_path(above) : above);
-  container.made_by_root = !nested && is_made_by_root(directory_fd, match.inside_scope);
-  if (container.made_by_root) read_engine_files(engine_root, container);
+  const auto creator = creator_of(directory_fd, match.inside_scope);
+  container.made_by_root = !nested && creator == 0;
+  if (!nested && creator) files.describe(container, *creator);
   if (container.engine == Engine::cgroup) read_attributes(directory_fd, container);
   return container;
 }

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
+#include "base/parse.h"
 #include "base/text.h"
 
 namespace cgphase {
@@ -17,6 +19,10 @@ constexpr std::string_view kKubelet = "managed by kubelet";
 // The cgroupfs drivers use these names for the cgroup above their containers.
 constexpr std::string_view kPodmanParent = "libpod_parent";
 constexpr std::string_view kDockerParent = "docker";
+// Proxmox VE numbers its containers and virtual machines.
+constexpr std::string_view kProxmoxContainers = "/lxc", kProxmoxMachines = "/qemu.slice";
+constexpr std::string_view kPayload = "libpod-payload-";
+constexpr std::string_view kCrunDefault = "container";
 
 // A last path element of `prefix` + 64 hex digits + `suffix`.
 struct IdPattern {
@@ -26,7 +32,7 @@ struct IdPattern {
 constexpr std::array<IdPattern, 9> kIdPatterns = {{
     {"docker-", ".scope", Engine::docker},
     {"libpod-", ".scope", Engine::podman},
-    {"libpod-payload-", "", Engine::podman},  // quadlet, --cgroups=split
+    {kPayload, "", Engine::podman},           // quadlet, --cgroups=split
     {"libpod-", "", Engine::podman},          // cgroupfs driver, below libpod_parent
     {"nerdctl-", ".scope", Engine::containerd},
     {"cri-containerd-", ".scope", Engine::containerd},
@@ -109,6 +115,21 @@ bool is_kubelets(std::string_view path) {
   return false;
 }
 
+bool is_nomads(std::string_view path) {
+  return path.starts_with("/nomad.slice") || path == "/nomad" || path.starts_with("/nomad/");
+}
+
+bool is_slurms(std::string_view path) {
+  return path.find("slurmstepd.scope/") != std::string_view::npos;
+}
+
+// The manager to whose tree the path belongs; empty if to none.
+std::string manager_of(std::string_view path) {
+  if (is_kubelets(path)) return std::string(kKubelet);
+  if (is_nomads(path)) return "managed by Nomad";
+  return is_slurms(path) ? "managed by Slurm" : "";
+}
+
 Recognised by_id(Engine engine, std::string_view id) {
   return {engine, std::string(id), std::string(id.substr(0, kShortIdDigits)), "", false};
 }
@@ -116,6 +137,17 @@ Recognised by_id(Engine engine, std::string_view id) {
 Recognised by_name(Engine engine, std::string_view id) {
   // systemd writes '-' in a machine's name as \x2d.
   return {engine, std::string(id), unescape_name(id), "", false};
+}
+
+// A task of Nomad's own drivers: an allocation, which is a UUID, and the task's name.
+std::optional<Recognised> nomad_task(std::string_view parent, std::string_view name) {
+  constexpr std::size_t kUuid = 36;
+  if (const auto inside = between(name, "", ".scope")) name = *inside;
+  if (!is_nomads(parent) || name.size() <= kUuid + 1 || name[kUuid] != '.' ||
+      name.substr(0, kUuid).find_first_not_of("0123456789abcdef-") != std::string_view::npos)
+    return std::nullopt;
+  return Recognised{Engine::nomad, std::string(name), std::string(name.substr(kUuid + 1)), "",
+                    false};
 }
 
 // Monitors, intermediate cgroups, and cgroups that engines use for themselves.
@@ -146,6 +178,7 @@ std::optional<Recognised> container_by_id(std::string_view parent, std::string_v
     if (const auto id = between(name, pattern.prefix, pattern.suffix); id && is_hex_id(*id)) {
       Recognised one = by_id(pattern.engine, *id);
       one.in_pod = is_in_pod(one.engine, parent);
+      one.in_unit = pattern.prefix == kPayload && is_systemd_unit(parent);
       return one;
     }
   if (parent == "/default" && is_plain_name(name)) return by_id(Engine::containerd, name);
@@ -157,6 +190,11 @@ std::optional<Recognised> container_by_id(std::string_view parent, std::string_v
 
 std::optional<Recognised> container_by_name(std::string_view parent, std::string_view name) {
   if (const auto lxc = between(name, "lxc.payload.", "")) return by_name(Engine::lxc, *lxc);
+  if (parent == kProxmoxContainers && is_plain_name(name)) return by_name(Engine::lxc, name);
+  if (const auto machine = between(name, "", ".scope");
+      machine && parent == kProxmoxMachines && parse_u64(*machine))
+    return Recognised{Engine::qemu, std::string(*machine), std::string(*machine),
+                      "a virtual machine", false};
   if (const auto nspawn = between(name, "systemd-nspawn@", ".service"))
     return by_name(Engine::nspawn, *nspawn);
   // machined names libvirt's machines too; a virtual machine is no container.
@@ -165,9 +203,17 @@ std::optional<Recognised> container_by_name(std::string_view parent, std::string
                ? std::nullopt
                : std::optional(by_name(Engine::nspawn, *machine));
   if (between(name, "job_", "") && last_element(parent).ends_with("slurmstepd.scope"))
-    return Recognised{Engine::slurm, std::string(name), std::string(name), "managed by Slurm",
-                      false};
-  return std::nullopt;
+    return Recognised{Engine::slurm, std::string(name), std::string(name), "", false};
+  return nomad_task(parent, name);
+}
+
+// crun's cgroup inside that of the container. In a scope, an annotation can give it any name.
+std::optional<Recognised> inside_podman(std::string_view parent, std::string_view name) {
+  if (name != kCrunDefault && !parent.ends_with(".scope")) return std::nullopt;
+  std::optional<Recognised> one = container_by_id(parent_of(parent), last_element(parent));
+  if (!one || one->engine != Engine::podman) return std::nullopt;
+  one->inside_scope = true;
+  return one;
 }
 
 bool is_included(std::string_view path, std::span<const std::string> include) {
@@ -202,21 +248,18 @@ std::optional<Recognised> recognise_path(std::string_view path,
   const std::string_view parent = parent_of(path);
   if (name.empty() || is_excluded(name)) return std::nullopt;
   std::optional<Recognised> result = container_by_id(parent, name);
-  if (!result && name == "container") {
-    result = container_by_id(parent_of(parent), last_element(parent));
-    // Other engines do not use this layout.
-    if (result && result->engine != Engine::podman) result.reset();
-    if (result) result->inside_scope = true;
-  }
+  if (!result) result = inside_podman(parent, name);
   if (!result) result = container_by_name(parent, name);
   if (!result) result = by_include(path, name, include);
-  if (result && is_kubelets(path)) result->hands_off = kKubelet;
+  if (!result) return result;
+  if (std::string manager = manager_of(path); !manager.empty())
+    result->hands_off = std::move(manager);
   return result;
 }
 
 bool is_engine_container(std::string_view path) {
   const auto match = recognise_path(path, {});
-  return match && match->engine != Engine::slurm;
+  return match && match->engine != Engine::slurm && match->engine != Engine::nomad;
 }
 
 bool is_in_container(std::string_view path) {

@@ -18,6 +18,9 @@ struct Recognised {
   std::string hands_off;  // as in ContainerInfo
   // crun's cgroup inside the scope. It has the limits, so that it represents its parent.
   bool inside_scope = false;
+  // A container that shares the cgroup of its unit with Podman's monitor (Quadlet,
+  // --cgroups=split). The limits are usually those of the unit.
+  bool in_unit = false;
   // Possibly in a pod of Podman. Its parent looks like a container, and is the pod unless an engine
   // knows that container.
   bool in_pod = false;
@@ -30,12 +33,12 @@ struct Recognised {
 std::optional<Recognised> recognise_path(std::string_view path,
                                          std::span<const std::string> include);
 
-// True if the path itself is that of an engine's container, whatever is above it. A Slurm job does
-// not count here.
+// True if the path itself is that of an engine's container, whatever is above it. Jobs of Slurm and
+// tasks of Nomad do not count here.
 bool is_engine_container(std::string_view path);
 
-// True if the cgroup at `path`, or one above it, is a container. A Slurm job does not count here,
-// because its processes are the host's own.
+// True if the cgroup at `path`, or one above it, is a container. Jobs of Slurm and tasks of Nomad
+// do not count here, because their processes are the host's own.
 bool is_in_container(std::string_view path);
 
 // True if the last element of `path` is a unit whose limits systemd may rewrite.

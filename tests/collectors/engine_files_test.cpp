@@ -24,7 +24,7 @@ ContainerInfo container_of(Engine engine, const std::string& id = kId) {
 
 ContainerInfo read(const FakeTree& fake, Engine engine, const std::string& id = kId) {
   ContainerInfo container = container_of(engine, id);
-  read_engine_files(fake.root(), container);
+  EngineFiles(fake.root(), fake.root() + "/proc").describe(container, 0);
   return container;
 }
 

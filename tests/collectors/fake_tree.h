@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -32,6 +33,10 @@ class FakeTree {
   void write(const std::string& path, std::string_view text) const {
     std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
     std::ofstream(root_ + path, std::ios::binary) << text;
+  }
+  std::string read(const std::string& path) const {
+    std::ifstream file(root_ + path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
   }
   void link(const std::string& path, const std::string& target) const {
     std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());

@@ -40,6 +40,7 @@ TEST_CASE("each engine's path is recognised") {
       {"/system.slice/nerdctl-" + kHexId + ".scope", Engine::containerd, kHexId, kShort},
       {"/system.slice/custom-" + kHexId + ".scope", Engine::containerd, kHexId, kShort},
       {"/lxc.payload.web", Engine::lxc, "web", "web"},
+      {"/lxc/101", Engine::lxc, "101", "101"},
       {"/lxc.payload.gpu-monitor", Engine::lxc, "gpu-monitor", "gpu-monitor"},
       {"/machine.slice/machine-my\\x2dbox.scope", Engine::nspawn, "my\\x2dbox", "my-box"},
       {"/machine.slice/systemd-nspawn@box.service", Engine::nspawn, "box", "box"},
@@ -145,6 +146,25 @@ TEST_CASE("a Slurm job is recognised and left alone") {
   CHECK(who->engine_id == "job_42");
   CHECK(who->hands_off == "managed by Slurm");
   CHECK_FALSE(recognise("/system.slice/slurmstepd.scope/job_42/step_0").has_value());
+}
+
+// rule: S-09
+TEST_CASE("what is in a tree of Nomad or Slurm is left alone") {
+  const std::string task = "0b5c7a1e-1111-2222-3333-444455556666.web";
+  for (const std::string& path :
+       {"/nomad.slice/share.slice/" + task + ".scope", "/nomad/reserve/" + task}) {
+    CAPTURE(path);
+    const auto who = recognise(path);
+    REQUIRE(who.has_value());
+    CHECK(who->engine == Engine::nomad);
+    CHECK(who->engine_id == task);
+    CHECK(who->name == "web");
+    CHECK(who->hands_off == "managed by Nomad");
+  }
+  CHECK(recognise("/nomad.slice/docker-" + kHexId + ".scope")->hands_off == "managed by Nomad");
+  CHECK(recognise("/system.slice/slurmstepd.scope/job_1/docker-" + kHexId + ".scope")->hands_off ==
+        "managed by Slurm");
+  CHECK_FALSE(recognise("/system.slice/" + task + ".scope").has_value());
 }
 
 TEST_CASE("other cgroups are not recognised") {

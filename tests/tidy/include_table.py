@@ -76,7 +76,7 @@ OWNERS = {
     "zlib.h": {"traces"},
     "libcgroup": {"cgroupfs"},
     "systemd/": {"agent"},
-    "sqlite3.h": {"storage"},
+    "sqlite3.h": {"storage", "collectors/containers"},
     "toml++/": {"agent"},
     "CLI/": {"cli", "lab"},
     "boost/": {"agent"},
