@@ -10,6 +10,7 @@ install(TARGETS cgphase RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS cgphase-restore RUNTIME DESTINATION lib/cgphase)
 install(FILES model/default_model.json DESTINATION ${CMAKE_INSTALL_DATADIR}/cgphase
   RENAME model.json)
+install(DIRECTORY packaging/schema DESTINATION ${CMAKE_INSTALL_DATADIR}/cgphase)
 # The file is the same in every release, because dpkg asks users who edited it about every change.
 # The keys do change, so they are in an example.
 install(FILES packaging/cgphase.toml DESTINATION /etc/cgphase)

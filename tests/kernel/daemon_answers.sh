@@ -8,6 +8,8 @@
 
 cgroups='test-busy test-idle test-gpu test-node'
 hostile=$'test-\e[31m<b>"\\\xff end'
+replies=0
+mkdir /tmp/replies
 
 cli() { "$bin/cgphase" --socket /tmp/r/read.sock "$@"; }
 
@@ -24,6 +26,20 @@ expect() {  # EXIT WORD...
   done
   [ "$status" = "$wanted" ] || fail "cgphase $*: exit $status instead of $wanted: $answer"
   if LC_ALL=C grep -q $'[\e\xff]' <<<"$answer"; then fail "cgphase $*: prints raw bytes"; fi
+  if [[ " $* " = *' --json '* ]]; then
+    replies=$((replies + 1))
+    printf %s "$answer" >"/tmp/replies/$1.$replies.json"
+  fi
+}
+
+# The schemas describe the replies that only a daemon that changes limits gives.
+as_described() {
+  cat /tmp/replies/*.json >/tmp/all_replies
+  for answered in '"event": "decision"' '"event": "outcome"' '"kind": "written"'; do
+    grep -q "$answered" /tmp/all_replies || fail "no reply has $answered"
+  done
+  /usr/bin/python3 -B "$tree/tests/packaging/schema_check.py" /tmp/replies ||
+    fail 'a schema does not describe a reply'
 }
 
 one_line() { [ "$(grep -c . <<<"$answer")" = 1 ] || fail "not one line: $answer"; }
@@ -432,5 +448,6 @@ all_original || fail 'not all limits are restored after the stop'
 expect 4 list
 recording_stopped
 room
+as_described
 if LC_ALL=C grep -q $'[\e\xff]' /tmp/daemon.log; then fail 'the log has raw bytes of a name'; fi
 finish
