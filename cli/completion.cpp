@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/parse.h"
 #include "base/text.h"
 #include "cli/daemon_client.h"
 #include "cli/table_words.h"
@@ -102,6 +103,18 @@ std::string values_of(const CLI::Option& option, const std::string& socket) {
   return found;
 }
 
+// Adds `prefix` to each value. The empty line, which means names of files, stays empty.
+std::string with_prefix(const std::string& prefix, std::string_view values) {
+  std::string found;
+  std::string_view value;
+  while (next_line(values, value)) {
+    if (!value.empty()) found += prefix;
+    found += value;
+    found += '\n';
+  }
+  return found;
+}
+
 }  // namespace
 
 std::string complete(const CLI::App& app, std::span<const char* const> words,
@@ -114,8 +127,7 @@ std::string complete(const CLI::App& app, std::span<const char* const> words,
   if (word.starts_with("--") && equals != word.npos) {
     const CLI::Option* const option = find_option(place.verb, word.substr(0, equals));
     if (option != nullptr && has_value(*option))
-      for (const std::string& value : accepted_words(*option))
-        found += word.substr(0, equals + 1) + value + "\n";
+      found = with_prefix(word.substr(0, equals + 1), values_of(*option, place.socket));
   } else if (word.starts_with('-')) {
     std::set<std::string> offered;  // a verb may have a --output of its own
     for (const CLI::Option* option : options_of(place.verb))

@@ -6,7 +6,9 @@ function __cgphase_offer
         if test -n "$line"
             printf '%s\n' $line
         else
-            __fish_complete_path "$word"
+            # In --model=FILE the name begins after the option.
+            set -l option (string match -r '^--[^=]*=' -- "$word")
+            __fish_complete_path (string replace -- "$option" '' "$word") | string replace -r '^' -- "$option"
         end
     end
 end

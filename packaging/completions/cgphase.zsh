@@ -5,7 +5,7 @@ local -a found
 local line
 while IFS= read -r line; do
   case $line in
-    '') _files ;;
+    '') compset -P '--*='; _files ;;  # in --model=FILE the name begins after the option
     *=) compadd -S '' -- $line ;;
     *) found+=("${${line//:/\\:}/$'\t'/:}") ;;
   esac

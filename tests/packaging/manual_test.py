@@ -104,6 +104,7 @@ _cgphase
 """
 ZSH = r"""
 compadd() { print -l -- $@[-1] }
+compset() { : }
 _describe() { print -l -- ${${(P)2}%%:*} }
 _files() { print -l -- *(N) }
 complete_it() {
@@ -165,12 +166,18 @@ class Completions(unittest.TestCase):
         else:
             self.assertIn("README.md", files)
         self.assertIn("phase", self.offered(shell, script, "replay", "--policy", ""))
+        if shell == "bash":  # it splits such a word into three
+            self.assertIn("phase", self.offered(shell, script, "replay", "--policy", "=", "p"))
+        else:
+            self.assertIn("--policy=phase", self.offered(shell, script, "replay", "--policy=p"))
 
     def test_bash_offers_every_verb_and_option_and_no_other(self):
         self.check("bash", BASH)
 
     def test_fish_offers_every_verb_and_option_and_no_other(self):
         self.check("fish", FISH)
+        self.assertEqual(self.offered("fish", FISH, "predict", "--model=model/default_m"),
+                         {"--model=model/default_model.json"})
 
     def test_bash_offers_names_of_containers_as_text(self):
         with tempfile.TemporaryDirectory() as folder:
