@@ -52,7 +52,7 @@ EOF
 start_other_engines() {
   must podman import -q /tmp/root.tar localhost/batch:2 >/dev/null
   crun_id=$(must podman --runtime crun run -d --name nightly "${limits[@]}" "${both_swap[@]}" \
-    localhost/batch:2 sleep 1000) || exit
+    --annotation cgphase.sleep=off localhost/batch:2 sleep 1000) || exit
   runc_id=$(must podman --runtime runc run -d --name hourly "${limits[@]}" "${both_swap[@]}" \
     localhost/batch:2 sleep 1000) || exit
   plain_id=$(must podman --cgroup-manager cgroupfs --runtime crun run -d --name daily \

@@ -100,6 +100,8 @@ others_change() {
 try_drift() {
   swaps=$'0\n0'
   lowered_again 'before anybody else wrote'
+  cli show nightly --json | grep -q '"sleep": false' ||
+    fail "Podman's annotation is not read: $(cli show nightly --json)"
   reload daemon-reload
   reload daemon-reexec
   another_property
