@@ -35,11 +35,11 @@ key=$(gpg --list-secret-keys --with-colons | awk -F: '/^fpr:/ { print $10; exit 
 packaging/deb/repository "$folder/first" "$key" "$deb"
 dpkg-deb -R "$deb" "$folder/later"
 sed -i 's/^Version: .*/Version: 9.0/' "$folder/later/DEBIAN/control"
-dpkg-deb -b -Znone --root-owner-group "$folder/later" "$folder/cgphase_later" >/dev/null
+later=$folder/cgphase_9.0_$(dpkg --print-architecture).deb
+dpkg-deb -b -Znone --root-owner-group "$folder/later" "$later" >/dev/null
 cp -r "$folder/first" "$folder/second"
-mv "$folder/cgphase_later" "$folder/later/cgphase_9.0.deb"
-packaging/deb/repository "$folder/second" "$key" "$folder/later/cgphase_9.0.deb"
-rm -r "$folder/later"
+packaging/deb/repository "$folder/second" "$key" "$later"
+rm -r "$folder/later" "$later"
 ! packaging/deb/repository "$folder/third" nobody "$deb" 2>"$folder/said" ||
   fail 'a repository was signed with a key that does not exist'
 grep -q "no secret key 'nobody'" "$folder/said" || fail "unclear: $(cat "$folder/said")"
