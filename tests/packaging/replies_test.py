@@ -6,7 +6,6 @@ import os
 import unittest
 import unittest.mock
 
-import jsonschema
 import schema_check
 import watched_host
 from manual_test import command
@@ -86,8 +85,8 @@ class Replies(unittest.TestCase):
     def test_a_schema_that_says_too_little_is_noticed(self):
         for loose, found in (({}, ["another key in ''", "no 'a' in ''"]),
                              ({"required": ["a"]}, ["another key in ''"])):
-            with unittest.mock.patch.object(schema_check, "validator",
-                                            lambda _: jsonschema.Draft202012Validator(loose)):
+            validator = schema_check.jsonschema.Draft202012Validator(loose)
+            with unittest.mock.patch.object(schema_check, "validator", lambda _: validator):
                 self.assertEqual(list(schema_check.unnoticed("status", {"a": 1})), found)
 
     def test_the_other_verbs_print_no_json(self):
