@@ -26,9 +26,10 @@ std::int64_t stamp_ns(const timespec& time) {
 }
 
 // True for units whose properties an engine updates. People set the properties of other units, and
-// mean it.
+// mean it: a Quadlet is a service that Podman only starts.
 bool is_engines(const ContainerInfo& container) {
-  return container.engine != Engine::service && container.engine != Engine::cgroup;
+  const bool quadlet = container.engine == Engine::podman && container.path.ends_with(".service");
+  return container.engine != Engine::service && container.engine != Engine::cgroup && !quadlet;
 }
 
 // Units of a user's service manager are below, with their properties elsewhere.

@@ -124,24 +124,36 @@ bool EngineFiles::has_lxc(const std::string& name) const {
 // A missing or oversized file is ignored.
 bool EngineFiles::apply_file(const std::string& path, uid_t owner, Apply apply,
                              ContainerInfo& container) {
-  const Result<std::string> text = files_.read(path, owner, kMaxEngineFileBytes);
+  const Result<std::string> text =
+      files_.read(path, owner, owner == 0 ? kMaxEngineFileBytes : kMaxUserFileBytes);
   if (text) apply(*text, container);
   return text.has_value();
 }
 
-bool EngineFiles::read_docker(const std::string& place, ContainerInfo& container, uid_t owner) {
-  return apply_file(place + "/containers/" + container.engine_id + "/config.v2.json", owner,
-                    apply_docker_config, container);
+Result<std::string> EngineFiles::database(const std::string& path, uid_t owner) const {
+  return files_.read(path, owner, owner == 0 ? kMaxDatabaseBytes : kMaxUserDatabaseBytes);
+}
+
+bool EngineFiles::read_docker(const std::vector<std::string>& places, ContainerInfo& container,
+                              uid_t owner) {
+  const std::string file = "/containers/" + container.engine_id + "/config.v2.json";
+  for (const std::string& place : places) {
+    if (apply_file(place + file, owner, apply_docker_config, container)) return true;
+    for (const std::string& name : files_.names_in(place, owner))
+      if (is_remapped(name) &&
+          apply_file(place + "/" + name + file, owner, apply_docker_config, container))
+        return true;
+  }
+  return false;
 }
 
 // With the cgroupfs driver, a container of containerd has the path of one of Docker.
 void EngineFiles::describe_docker(ContainerInfo& container, uid_t owner) {
-  const std::vector<std::string> places = places_.docker(owner);
-  for (const std::string& place : places) {
-    if (read_docker(place, container, owner)) return;
-    for (const std::string& name : files_.names_in(place, owner))
-      if (is_remapped(name) && read_docker(place + "/" + name, container, owner)) return;
-  }
+  std::vector<std::string> places = places_.docker(owner);
+  if (read_docker(places, container, owner)) return;
+  const std::vector<std::string> running = places_.running_docker(owner);
+  if (read_docker(running, container, owner)) return;
+  places.insert(places.end(), running.begin(), running.end());
   std::string space;
   ContainerInfo other = container;
   other.engine = Engine::containerd;
@@ -162,25 +174,43 @@ void EngineFiles::describe_podman(ContainerInfo& container, uid_t owner) {
                              joined(places) + ": name its graphroot in storage.conf";
 }
 
+// The JSON text of a container's configuration.
+Result<std::string> EngineFiles::podman_config(const std::string& place, const std::string& id,
+                                               uid_t owner) const {
+  Result<std::string> config = failure(ErrorKind::not_found, "");
+  if (auto sqlite = database(place + "/db.sql", owner))
+    config = config_in_sqlite(std::move(*sqlite), id);
+  if (config) return config;
+  if (auto bolt = database(place + "/libpod/bolt_state.db", owner))
+    config = config_in_bolt(std::move(*bolt), id);
+  return config;
+}
+
 bool EngineFiles::read_podman(const std::string& place, ContainerInfo& container, uid_t owner) {
-  bool configured = false;
+  Result<std::string> config = failure(ErrorKind::not_found, "");
+  // Podman may write while the file is copied.
+  for (int attempt = 0; attempt < 2 && !config && container.engine == Engine::podman; ++attempt)
+    config = podman_config(place, container.engine_id, owner);
+  if (config && config->size() <= kMaxEngineFileBytes) {
+    apply_podman_config(*config, container);
+    return true;
+  }
+  return read_storage(place, container, owner) && container.engine == Engine::crio;
+}
+
+// True if the container's own file has its annotations.
+bool EngineFiles::read_storage(const std::string& place, ContainerInfo& container, uid_t owner) {
+  bool found = false;
   for (const char* driver : kStorageDrivers) {
     const std::string containers = place + "/" + driver + "-containers/";
-    configured |= apply_file(containers + container.engine_id + "/userdata/config.json", owner,
-                             apply_oci_config, container);
+    if (!files_.exists(containers, owner)) continue;
+    found |= apply_file(containers + container.engine_id + "/userdata/config.json", owner,
+                        apply_oci_config, container);
     // Containers that need not survive a crash have their own list: `--rm`, every Quadlet.
     for (const char* list : {"containers.json", "volatile-containers.json"})
       apply_file(containers + list, owner, apply_storage_list, container);
   }
-  if (container.engine == Engine::crio) return configured;
-  Result<std::string> config = failure(ErrorKind::not_found, "");
-  if (auto database = files_.read(place + "/db.sql", owner, kMaxDatabaseBytes))
-    config = config_in_sqlite(std::move(*database), container.engine_id);
-  if (!config)
-    if (auto database = files_.read(place + "/libpod/bolt_state.db", owner, kMaxDatabaseBytes))
-      config = config_in_bolt(std::move(*database), container.engine_id);
-  if (config) apply_podman_config(*config, container);
-  return config.has_value();
+  return found;
 }
 
 // The id does not contain its namespace, so that all are searched.
@@ -201,10 +231,9 @@ void EngineFiles::describe_containerd(ContainerInfo& container, uid_t owner) {
   const bool running = read_task(container, owner, space);
   bool has_database = false;
   for (const std::string& place : running ? places_.containerd(owner) : std::vector<std::string>{})
-    if (auto database = files_.read(place + "/io.containerd.metadata.v1.bolt/meta.db", owner,
-                                    kMaxDatabaseBytes)) {
+    if (auto metadata = database(place + "/io.containerd.metadata.v1.bolt/meta.db", owner)) {
       has_database = true;
-      if (apply_containerd_database(std::move(*database), space, container)) return;
+      if (apply_containerd_database(std::move(*metadata), space, container)) return;
     }
   if (!running || has_database)
     container.labels_unknown = "containerd's files in " +
@@ -287,10 +316,13 @@ bool apply_containerd_database(std::string database, const std::string& space,
                                   container.engine_id})
     if (at) at = file->bucket(*at, name);
   if (!at) return false;
-  if (const auto image = file->value(*at, "image")) set_text(container.image, std::string(*image));
+  if (const auto image = file->value(*at, "image"); image && image->size() <= kMaxNameBytes)
+    set_text(container.image, std::string(*image));
   if (const auto labels = file->bucket(*at, "labels"))
     file->each(*labels, [&](std::string_view key, std::optional<std::string_view> value) {
-      if (value) add_label(container, std::string(key), std::string(*value));
+      // Many entries can claim the same bytes, so that long ones are not copied.
+      if (value && value->size() <= kMaxLabelBytes && key.size() <= kMaxLabelBytes)
+        add_label(container, std::string(key), std::string(*value));
       return true;
     });
   if (const auto name = container.labels.find("nerdctl/name"); name != container.labels.end())

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "collectors/containers/container_info.h"
 #include "collectors/containers/engine_places.h"
@@ -14,6 +15,9 @@
 namespace cgphase {
 
 inline constexpr std::size_t kMaxEngineFileBytes = 4 << 20;
+// A user can make many containers, and their files are read at once.
+inline constexpr std::size_t kMaxUserFileBytes = 512 << 10;
+inline constexpr std::size_t kMaxUserDatabaseBytes = 8 << 20;
 inline constexpr std::size_t kMaxLabels = 128;
 inline constexpr std::size_t kMaxLabelBytes = 4096;  // limit for key and value each
 inline constexpr std::size_t kMaxNameBytes = 256;    // a longer name or image is ignored
@@ -43,7 +47,7 @@ class EngineFiles {
   bool systemd_runs() const { return files_.exists("/run/systemd/system", 0); }
 
   // Searches running engines again at the next need.
-  void forget() { places_.forget(); }
+  void forget() { files_.forget(), places_.forget(); }
 
  private:
   void describe_docker(ContainerInfo& container, uid_t owner);
@@ -51,11 +55,15 @@ class EngineFiles {
   void describe_containerd(ContainerInfo& container, uid_t owner);
   void describe_lxc(ContainerInfo& container);
   void describe_machine(ContainerInfo& container);
-  bool read_docker(const std::string& place, ContainerInfo& container, uid_t owner);
+  bool read_docker(const std::vector<std::string>& places, ContainerInfo& container, uid_t owner);
+  Result<std::string> podman_config(const std::string& place, const std::string& id,
+                                    uid_t owner) const;
   bool read_podman(const std::string& place, ContainerInfo& container, uid_t owner);
+  bool read_storage(const std::string& place, ContainerInfo& container, uid_t owner);
   bool read_task(ContainerInfo& container, uid_t owner, std::string& space);
   using Apply = void (*)(std::string_view, ContainerInfo&);
   bool apply_file(const std::string& path, uid_t owner, Apply apply, ContainerInfo& container);
+  Result<std::string> database(const std::string& path, uid_t owner) const;
 
   HostFiles files_;
   EnginePlaces places_;

@@ -120,7 +120,7 @@ std::string EnginePlaces::configured(const std::string& file, uid_t owner, const
   return file.ends_with(".json") ? json_text(*text, key) : toml_text(*text, key);
 }
 
-std::vector<std::string> EnginePlaces::docker(uid_t owner) {
+std::vector<std::string> EnginePlaces::docker(uid_t owner) const {
   const Base base = base_of(owner);
   std::vector<std::string> places;
   if (base.data.empty()) return places;
@@ -128,6 +128,11 @@ std::vector<std::string> EnginePlaces::docker(uid_t owner) {
     add(places, configured(base.configuration + "/docker/daemon.json", owner, key));
   add(places, base.data + "/docker");
   if (owner == 0) add(places, kSnapDocker);
+  return places;
+}
+
+std::vector<std::string> EnginePlaces::running_docker(uid_t owner) {
+  std::vector<std::string> places;
   if (!searched_) search_dockers();
   for (const auto& [user, place] : dockers_)
     if (user == owner) add(places, place);

@@ -19,7 +19,8 @@ class EnginePlaces {
       : files_(files), proc_root_(std::move(proc_root)) {}
 
   // Of the engine that this user runs, the likeliest first. Empty for a user without a home.
-  std::vector<std::string> docker(uid_t owner);          // DIR/containers/ID/config.v2.json
+  std::vector<std::string> docker(uid_t owner) const;  // DIR/containers/ID/config.v2.json
+  std::vector<std::string> running_docker(uid_t owner);  // reads the names of all processes
   std::vector<std::string> podman(uid_t owner) const;    // DIR/db.sql, DIR/overlay-containers
   std::vector<std::string> containerd(uid_t owner) const;  // DIR/io.containerd.metadata.v1.bolt
   std::vector<std::string> containerd_tasks(uid_t owner) const;  // DIR/NAMESPACE/ID

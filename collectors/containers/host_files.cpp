@@ -65,8 +65,8 @@ HostFiles::HostFiles(const std::string& root, const std::string& proc_root)
 Result<Fd> HostFiles::open(const std::string& path, uid_t owner, int flags) const {
   const bool trusted = owner == 0;
   if (!trusted && !proc_root_.empty()) {
-    const auto mounts = read_file(proc_root_ + "/1/mountinfo", kMountsBytes);
-    if (mounts && !is_on_local_disk(*mounts, path))
+    if (!mounts_) mounts_ = read_file(proc_root_ + "/1/mountinfo", kMountsBytes).value_or("");
+    if (!mounts_->empty() && !is_on_local_disk(*mounts_, path))
       return failure(ErrorKind::unsupported, path + ": not on a local disk");
   }
   open_how how{};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,9 @@ class HostFiles {
   // Whether the path exists; for another owner than root under the same rules.
   bool exists(const std::string& path, uid_t owner) const;
 
+  // Reads the table of mounts again at the next need.
+  void forget() { mounts_.reset(); }
+
   // Names in a directory, without hidden ones. Empty if it cannot be listed.
   std::vector<std::string> names_in(const std::string& path, uid_t owner) const;
 
@@ -40,6 +44,7 @@ class HostFiles {
 
   Fd root_;
   std::string proc_root_;
+  mutable std::optional<std::string> mounts_;
 };
 
 }  // namespace cgphase

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kHeaderBytes = 100;
 constexpr std::size_t kWriteVersion = 18, kReadVersion = 19;
 constexpr char kWithoutLog = 1;
-constexpr int kInstructions = 1'000'000;  // of SQLite's machine; one row takes about ten
+constexpr int kInstructions = 100'000;  // of SQLite's machine; one row takes about ten
 
 using Connection = std::unique_ptr<sqlite3, int (*)(sqlite3*)>;
 using Query = std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)>;

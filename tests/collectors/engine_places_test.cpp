@@ -262,3 +262,14 @@ TEST_CASE("a container that Sablier scales is left alone") {
     CHECK(described(fake, Engine::docker).hands_off == owner);
   }
 }
+
+// rule: SEC-05
+TEST_CASE("a file of an engine is read up to its limit, and not one byte more") {
+  const std::string head = R"({"Name":"/web","x":")", tail = R"("})";
+  for (const std::size_t more : {std::size_t{0}, std::size_t{1}}) {
+    FakeTree fake;
+    const std::size_t fill = kMaxEngineFileBytes - head.size() - tail.size() + more;
+    fake.write(docker_file("/var/lib/docker"), head + std::string(fill, 'x') + tail);
+    CHECK((described(fake, Engine::docker).name == "web") == (more == 0));
+  }
+}

@@ -122,3 +122,21 @@ TEST_CASE("cut and changed databases are harmless") {
     CHECK_FALSE(config_in_sqlite(text, "b").has_value());
   }
 }
+
+// rule: SEC-05
+TEST_CASE("many entries of a database that claim the same bytes are not copied") {
+  std::vector<BoltEntry> entries;
+  for (int i = 0; i < 1000; ++i) entries.push_back({"k" + std::to_string(i), "v"});
+  std::string labels = bolt_bucket("labels", entries).value;
+  const std::string padding(1 << 20, 'x');
+  for (std::size_t i = 0; i < entries.size(); ++i)  // each claims all that follows
+    put(labels, 16 + 16 + i * 16 + 12, static_cast<std::uint32_t>(padding.size()));
+  const BoltEntry container = {
+      "app", bolt_bucket("app", {{"labels", labels + padding, true}}).value, true};
+  const BoltEntry spaces =
+      bolt_bucket("v1", {bolt_bucket("ci", {bolt_bucket("containers", {container})})});
+  ContainerInfo info;
+  info.engine_id = "app";
+  CHECK(apply_containerd_database(bolt_file({bolt_leaf({spaces}, 2)}), "ci", info));
+  CHECK(info.labels.empty());
+}

@@ -249,6 +249,16 @@ TEST_CASE("properties that people set on a service or another cgroup are intende
   }
 }
 
+TEST_CASE("properties that people set on the unit of a Quadlet are intended") {
+  FakeTree tree;
+  WatchedUnit unit(tree, container(Engine::podman, "/system.slice/web.service"));
+  set_property(tree, "/run/systemd/system.control/web.service.d");
+  unit.write("memory.low");
+  CHECK_FALSE(unit.last(at(1)).has_value());
+  unit.write("memory.low");  // a reload
+  CHECK(unit.last(at(2)) == at(2));
+}
+
 TEST_CASE("an engine's own update is reported with the limits that it resets") {
   FakeTree tree;
   WatchedUnit scope(tree, container(Engine::docker, "/system.slice/" + kUnit));
