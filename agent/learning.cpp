@@ -148,7 +148,7 @@ LearnedState Learning::prior(const ContainerInfo& info) const {
 
 void Learning::request_priors(const ContainerInfo& info) {
   if (!parts_.store) return;
-  const std::string& image = image_of(info);
+  const std::string image = image_of(info);
   if (!parts_.bursts.knows(image) && std::ssize(requests_.bursts) < kMostPending)
     requests_.bursts.insert(image);
   const auto found = known_.find(key(info));
@@ -224,7 +224,7 @@ void Learning::add_run(const ContainerView& view, bool last) {
 void Learning::add_bursts(const ContainerInfo& info) {
   const std::optional<RunBursts> run = parts_.bursts.end(info.id);
   if (!run) return;
-  const std::string& image = image_of(info);
+  const std::string image = image_of(info);
   const bool counted = parts_.bursts.knows(image) || !parts_.store;
   if (counted) parts_.bursts.add(image, *run);
   if (parts_.store) pending_.bursts.push_back({image, *run, counted});

@@ -62,8 +62,9 @@ bool lies_in(const CgroupPath& path, const CgroupPath& other) {
 
 }  // namespace
 
-const std::string& image_of(const ContainerInfo& info) {
-  return info.image.empty() ? info.name : info.image;
+std::string image_of(const ContainerInfo& info) {
+  const std::string& image = info.image.empty() ? info.name : info.image;
+  return info.owner.starts_with("uid ") ? info.owner + " " + image : image;
 }
 
 struct Core::Container {

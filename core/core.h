@@ -56,7 +56,8 @@ struct CoreConfig {
 };
 
 // The name under which runs of the same program share what they learned: the image, else the name.
-const std::string& image_of(const ContainerInfo& info);
+// A user chooses the names of the own containers, so that these share with nobody else's.
+std::string image_of(const ContainerInfo& info);
 
 // The initial state of a container, from the driver.
 struct InitialState {
