@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cgroupfs/kernel_text.h"
+#include "collectors/cgroup_files.h"
 #include "collectors/cgroup_tree.h"
 #include "collectors/node_sampler.h"
 #include "collectors/unit_resets.h"

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "cgroupfs/kernel_text.h"
+#include "collectors/cgroup_files.h"
 
 namespace cgphase {
 
