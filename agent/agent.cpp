@@ -413,7 +413,8 @@ void Agent::watch_kill_switch() {
 }
 
 ExternalFacts Agent::facts_of(const ContainerInfo& info) const {
-  return {.larger_margin = neighbourhood_.wants_margin(info.path),
+  const bool job = info.labels.contains("com.gitlab.gitlab-runner.managed");
+  return {.larger_margin = job || neighbourhood_.wants_margin(info.path),
           .gpu = gpus_.may_have_gpu(info.id),
           .gpu_ruled_out = gpus_.ruled_out(info.id)};
 }

@@ -70,6 +70,9 @@ class FieldWriter {
   void if_present(const char* key, const std::optional<T>& value) {
     if (value) out[key] = json_of(*value);
   }
+  void if_present(const char* key, const std::string& text) {
+    if (!text.empty()) out[key] = json_of(text);
+  }
   // Members of the same struct below a key of their own.
   template <class Visit>
   void object(const char* key, const Visit& visit) {
@@ -154,6 +157,7 @@ class FieldReader {
   void if_present(const char* key, std::optional<T>& value) {
     if (from_.contains(key)) (*this)(key, value.emplace());
   }
+  void if_present(const char* key, std::string& text) { (*this)(key, text); }
   template <class Visit>
   void object(const char* key, const Visit& visit) {
     const auto found = from_.find(key);

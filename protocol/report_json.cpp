@@ -51,6 +51,7 @@ void visit_fields(auto& field, Is<ContainerInfo> auto& container) {
   field("name", Name{container.name});
   field("image", Name{container.image});
   field("hands_off", container.hands_off);
+  field.if_present("labels_unknown", container.labels_unknown);
 }
 
 void visit_fields(auto& field, Is<Evidence> auto& evidence) {

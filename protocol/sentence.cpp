@@ -209,4 +209,13 @@ std::string blocked_by_sentence(const ContainerReport& report) {
   return fmt::format("{}: of its CPU because {}; of its memory because {}.", text, cpu, memory);
 }
 
+std::string soft_limit_text(const Limits& original) {
+  const auto hard = original.memory_max ? original.memory_max->bytes : std::nullopt;
+  const auto soft = original.memory_high ? original.memory_high->bytes : std::nullopt;
+  if (!hard || !soft || soft->value >= hard->value) return "";
+  const double all = static_cast<double>(hard->value);
+  return fmt::format("memory.high, {:.0f} % of memory.max ({})",
+                     static_cast<double>(soft->value) / all * 100, human_bytes(all));
+}
+
 }  // namespace cgphase

@@ -223,7 +223,8 @@ Mode mode_for(const Config& config, const ContainerInfo& container) {
   const bool named = matches_any(config.enforce.names, container.name) ||
                      matches_any(config.enforce.images, container.image) ||
                      matches_any(config.enforce.cgroups, container.path);
-  Mode wanted = named ? Mode::enforce : Mode::advise;
+  // A label that cannot be read may forbid it.
+  Mode wanted = named && container.labels_unknown.empty() ? Mode::enforce : Mode::advise;
   if (const auto label = container.labels.find(kModeLabel); label != container.labels.end())
     wanted = parse_mode(label->second).value_or(Mode::observe);
   const Mode ceiling = container.hands_off.empty() ? config.mode : Mode::advise;

@@ -120,7 +120,8 @@ std::vector<ConfigKey> config_keys();
 
 // What cgphase may do to one container. The global mode is the ceiling; enforce is reached only
 // where the container is named in [enforce] or asks for it by the label cgphase.mode, and never
-// where somebody else manages it (hands_off). A label of no known mode means observe.
+// where somebody else manages it (hands_off). A label of no known mode means observe. Where labels
+// are unknown, no pattern enforces.
 Mode mode_for(const Config& config, const ContainerInfo& container);
 
 // The terms of one container: those of its labels (cgphase.class, cgphase.cpu.min,

@@ -1,5 +1,7 @@
 // doctor: shows what this host lacks, what that costs and how to fix it. Needs no daemon.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -14,12 +16,18 @@
 namespace cgphase {
 namespace {
 
-Finding examine_daemon(const CommonOptions& options) {
+// What only the daemon knows: which containers' labels it could not read.
+std::vector<Finding> examine_daemon(const CommonOptions& options) {
   const auto status = ask_for<StatusReport>(options.socket, StatusRequest{});
-  if (!status) return {Level::warn, "daemon", status.error().text, ""};
-  return {Level::ok, "daemon",
-          "answers, version " + status->version + ", mode " + to_string(status->mode),
-          ""};
+  if (!status) return {{Level::warn, "daemon", status.error().text, ""}};
+  std::vector<Finding> findings = {
+      {Level::ok, "daemon",
+       "answers, version " + status->version + ", mode " + to_string(status->mode), ""}};
+  for (const SourceReport& source : status->sources)
+    if (source.name == kEngineFilesSource && !source.present)
+      findings.push_back({Level::warn, source.name, source.detail,
+                          "`cgphase mode enforce NAME` enforces one nevertheless"});
+  return findings;
 }
 
 int doctor(const DoctorRoots& roots, const CommonOptions& options) {
@@ -27,7 +35,7 @@ int doctor(const DoctorRoots& roots, const CommonOptions& options) {
   findings.push_back(examine_programs(find_daemon_program(),
                                       find_program("systemctl", "/usr/bin/systemctl")));
   findings.push_back(examine_clock());
-  findings.push_back(examine_daemon(options));
+  std::ranges::move(examine_daemon(options), std::back_inserter(findings));
   const int printed = print(kDoctorForm, doctor_reply(findings), options);
   return worst(findings) == Level::fail ? static_cast<int>(Exit::failure) : printed;
 }

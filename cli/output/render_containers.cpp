@@ -13,6 +13,7 @@
 #include "cli/output/table.h"
 #include "cli/output/view.h"
 #include "policy/decision.h"
+#include "protocol/sentence.h"
 
 namespace cgphase {
 namespace {
@@ -233,7 +234,9 @@ std::string pinned_text(const Pin& pin) {
 std::string mode_text(const ContainerReport& container) {
   if (!container.container.hands_off.empty()) return "hands off";
   if (container.paused) return "paused";
-  return has_rival(container) ? to_string(Verdict::rival) : to_string(container.mode);
+  if (has_rival(container)) return to_string(Verdict::rival);
+  const bool unknown = !container.container.labels_unknown.empty();
+  return std::string(to_string(container.mode)) + (unknown ? ", labels unknown" : "");
 }
 
 std::string phase_text(const ContainerReport& container) {
@@ -272,6 +275,7 @@ std::string render_show(const ContainerReport& report, const json& bursts,
   line("path", escape_name(container.path));
   line("mode", mode_text(report));
   if (!container.hands_off.empty()) line("hands off", printable(container.hands_off));
+  if (!container.labels_unknown.empty()) line("labels", printable(container.labels_unknown));
   if (report.terms) line("terms", terms_text(*report.terms));
   if (report.limits.cpu_weight != report.original.cpu_weight)
     line("cpu weight", weight_text(report));
@@ -286,6 +290,8 @@ std::string render_show(const ContainerReport& report, const json& bursts,
   line("memory", bytes_text(real(report.memory_need_bytes)) + " needed, " +
                      bytes_text(real(report.memory_current_bytes)) + " charged, limit " +
                      memory_limit(report));
+  if (const std::string soft = soft_limit_text(report.original); !soft.empty())
+    line("original", soft);
   if (!report.gpu_ids.empty())
     line("gpu", cores_text(report.gpu.utilisation_ratio) + " busy, " +
                     bytes_text(real(report.gpu.memory_bytes)) + ", on " +

@@ -11,6 +11,7 @@
 #include "cli/output/time_text.h"
 #include "cli/output/view.h"
 #include "policy/decision.h"
+#include "protocol/sentence.h"
 
 namespace cgphase {
 namespace {
@@ -87,7 +88,8 @@ std::string rails_text(const Decision& decision) {
          (floor ? ", floor " + amount(decision, *floor) : std::string());
 }
 
-std::string decision_details(const ExplainedDecision& one, const TextStyle& style) {
+std::string decision_details(const ExplainedDecision& one, const Limits& original,
+                             const TextStyle& style) {
   const auto& [time, decision, writer] = one.entry.decision;
   Table table({{"", Table::Align::left}, {"", Table::Align::left}});
   const auto line = [&](const char* title, std::string text) {
@@ -107,6 +109,8 @@ std::string decision_details(const ExplainedDecision& one, const TextStyle& styl
   line("safety rules", rails_text(decision));
   line("limit", limit_amount(decision, decision.old_limits) + " -> " +
                     limit_amount(decision, decision.new_limits));
+  if (decision.resource == Resource::memory && !soft_limit_text(original).empty())
+    line("original", soft_limit_text(original));
   line("written", outcome_text(one.entry.written, style));
   line("trial", outcome_text(one.entry.end, style));
   TextStyle bare = style;
@@ -127,7 +131,11 @@ std::string earlier(const std::vector<ExplainedDecision>& decisions, const TextS
 
 std::string render_explain(const ExplainReply& reply, const TextStyle& style) {
   std::string text = printable(reply.sentence) + "\n";
-  if (!reply.decisions.empty()) text += "\n" + decision_details(reply.decisions.front(), style);
+  const Limits& original = reply.container.original;
+  if (!reply.decisions.empty())
+    text += "\n" + decision_details(reply.decisions.front(), original, style);
+  else if (const std::string soft = soft_limit_text(original); !soft.empty())
+    text += "\noriginal  " + soft + "\n";
   return text + earlier(reply.decisions, style);
 }
 

@@ -43,6 +43,15 @@ ContainerReport full_report() {
 
 }  // namespace
 
+TEST_CASE("a saving counts from the owner's memory.high if that is below memory.max") {
+  Limits original, lowered;
+  original.memory_max = lowered.memory_max = MemoryLimit{Bytes{1000 << 20}};
+  original.memory_high = MemoryLimit{Bytes{900 << 20}};
+  lowered.memory_high = MemoryLimit{Bytes{600 << 20}};
+  CHECK(saving(original, lowered).memory_bytes == std::uint64_t{300} << 20);
+  CHECK(saving(original, original).memory_bytes == 0);
+}
+
 TEST_CASE("a list of the most containers that the daemon reads fits into a reply") {
   const auto list_bytes = [](const ContainerReport& report, std::size_t count) {
     return encode_reply_frame(to_json(ListReply{std::vector(count, report)})).size();

@@ -200,6 +200,19 @@ TEST_CASE("if different rules block CPU and memory, both are named") {
       "out (lower_gpu_quota)."));
 }
 
+TEST_CASE("the owner's memory.high is named if it is the limit") {
+  Limits original;
+  CHECK(soft_limit_text(original).empty());
+  original.memory_max = MemoryLimit{Bytes{std::uint64_t{1} << 30}};
+  CHECK(soft_limit_text(original).empty());
+  original.memory_high = MemoryLimit{};
+  CHECK(soft_limit_text(original).empty());
+  original.memory_high = original.memory_max;
+  CHECK(soft_limit_text(original).empty());
+  original.memory_high = MemoryLimit{Bytes{std::uint64_t{1 << 20} * 1024 * 9 / 10}};
+  CHECK(soft_limit_text(original) == "memory.high, 90 % of memory.max (1.0 GiB)");
+}
+
 TEST_CASE("a container that is another's says whose") {
   ContainerReport report;
   report.container.name = "pod";

@@ -80,6 +80,23 @@ TEST_CASE("a paused container and one of another manager show that as their mode
   CHECK(mode_text(report) == "hands off");
 }
 
+TEST_CASE("show and explain name the owner's memory.high if it is the limit") {
+  ExplainReply reply{.sentence = "web: no decision yet.", .at = {}, .gone = false,
+                     .container = web(), .decisions = {}};
+  reply.container.original.memory_max = MemoryLimit{Bytes{std::uint64_t{1} << 30}};
+  reply.container.original.memory_high = MemoryLimit{Bytes{std::uint64_t{1} << 29}};
+  constexpr const char* kText = "memory.high, 50 % of memory.max (1.0 GiB)";
+  CHECK(render_show(reply.container, {}, plain()).find(kText) != std::string::npos);
+  CHECK(render_explain(reply, plain()).find(kText) != std::string::npos);
+}
+
+TEST_CASE("list and show say that a container's labels are unknown, and why") {
+  ContainerReport report = web();
+  report.container.labels_unknown = "no file of it below /var/lib/docker";
+  CHECK(mode_text(report) == std::string(to_string(report.mode)) + ", labels unknown");
+  CHECK(render_show(report, {}, plain()).find("no file of it below") != std::string::npos);
+}
+
 TEST_CASE("a long name is cut in its middle, and on a terminal only") {
   ContainerReport report = fresh();
   report.container.name = std::string(40, 'n') + "-1";
