@@ -44,8 +44,8 @@ def quadlet():
     return found
 
 
-def annotations():
-    return dict(value.split("=", 1) for _, key, value in quadlet() if key == "Annotation")
+def labels():
+    return dict(value.split("=", 1) for _, key, value in quadlet() if key == "Label")
 
 
 class Snippets(unittest.TestCase):
@@ -68,7 +68,7 @@ class Snippets(unittest.TestCase):
     def test_the_daemon_reads_the_labels(self):
         labels = compose()["labels"]
         self.assertTrue(self.accepted(labels))
-        self.assertEqual(labels, annotations())
+        self.assertEqual(labels, labels())
         self.assertLessEqual({"cgphase.class", "cgphase.cpu.min", "cgphase.memory.max"},
                              set(labels))
         for wrong in ({"cgphase.mode": "Enforce"}, {"cgphase.clas": "batch"},
@@ -85,7 +85,7 @@ class Snippets(unittest.TestCase):
     def test_quadlet_knows_every_key(self):
         # podman-systemd.unit(5) of Podman 4.4, the first with Quadlet
         self.assertLessEqual({(section, key) for section, key, _ in quadlet()},
-                             {("Container", key) for key in ("Image", "PodmanArgs", "Annotation")})
+                             {("Container", key) for key in ("Image", "PodmanArgs", "Label")})
         self.assertIn("Image", [key for _, key, _ in quadlet()])
 
 
