@@ -58,7 +58,8 @@ from_repository() {
   cp -r "$made/second" /srv/cgphase
   must_apt update
   must_apt upgrade
-  [ "$(dpkg-query -Wf '${Version}' cgphase)" = 9.0 ] || fail "apt did not upgrade: $(tail -n 5 /tmp/apt.log)"
+  [ "$(dpkg-query -Wf '${Version}' cgphase)" = 9.0 ] ||
+    fail "apt did not upgrade: $(tail -n 5 /tmp/apt.log)"
   observes 'upgraded from a repository'
   lowers 'from a repository'
   must_apt purge cgphase
