@@ -103,6 +103,8 @@ void EngineFiles::describe(ContainerInfo& container, uid_t owner) {
     case Engine::qemu: describe_machine(container); break;
     default: return;
   }
+  // On a host without engines somebody made the cgroup, and nobody could give it labels.
+  if (!container.labels_unknown.empty() && !places_.any(owner)) container.labels_unknown.clear();
   heed_sablier(container);
 }
 

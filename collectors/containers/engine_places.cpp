@@ -169,6 +169,15 @@ std::vector<std::string> EnginePlaces::containerd_tasks(uid_t owner) const {
   return places;
 }
 
+bool EnginePlaces::any(uid_t owner) {
+  if (owner != 0 || files_.exists(kSnapDocker, 0) || !running_docker(0).empty()) return true;
+  const Base base = base_of(0);
+  for (const std::string& where : {base.data, base.run, base.configuration})
+    for (const char* engine : {"/docker", "/containers", "/containerd", "/crio"})
+      if (files_.exists(where + engine, 0)) return true;
+  return false;
+}
+
 // A process can have any name and any arguments, but only those of the owner's own processes count.
 void EnginePlaces::search_dockers() {
   searched_ = true;

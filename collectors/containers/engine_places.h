@@ -25,6 +25,11 @@ class EnginePlaces {
   std::vector<std::string> containerd(uid_t owner) const;  // DIR/io.containerd.metadata.v1.bolt
   std::vector<std::string> containerd_tasks(uid_t owner) const;  // DIR/NAMESPACE/ID
 
+  // Whether this user has, or may have, an engine here: one of the directories in which engines
+  // keep data, state or configuration, or a running Docker. True for other users than root, whose
+  // homes may be hidden.
+  bool any(uid_t owner);
+
   // Forgets the running Dockers, so that they are searched again.
   void forget() { searched_ = false; }
 

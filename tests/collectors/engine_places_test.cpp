@@ -112,6 +112,7 @@ TEST_CASE("a data-root may be a link, also an absolute one, on the host") {
 
 TEST_CASE("without its file a container's labels are unknown, with place and way out") {
   FakeTree fake;
+  fake.make("/etc/containers");
   const std::string docker = described(fake, Engine::docker).labels_unknown;
   CHECK(docker.find("/var/lib/docker") != std::string::npos);
   CHECK(docker.find("daemon.json") != std::string::npos);
@@ -120,6 +121,17 @@ TEST_CASE("without its file a container's labels are unknown, with place and way
   CHECK_FALSE(described(fake, Engine::containerd).labels_unknown.empty());
   for (const Engine engine : {Engine::lxc, Engine::nspawn, Engine::service, Engine::cgroup})
     CHECK(described(fake, engine).labels_unknown.empty());
+}
+
+TEST_CASE("on a host without engines a container has no labels that could be unknown") {
+  for (const char* trace : {"", "/var/lib/docker", "/run/containerd", "/etc/crio",
+                            "/var/snap/docker/common/var-lib-docker"}) {
+    CAPTURE(trace);
+    FakeTree fake;
+    if (*trace != 0) fake.make(trace);
+    for (const Engine engine : {Engine::docker, Engine::podman, Engine::containerd})
+      CHECK(described(fake, engine).labels_unknown.empty() == (*trace == 0));
+  }
 }
 
 TEST_CASE("Podman's databases have name, image and labels") {
