@@ -26,7 +26,8 @@ suite_system() {
     fi
     suite_options+=(--components=main,universe --keyring="$keyring")
     # Its packages do not merge /bin, /lib and /sbin with /usr, but its installer does.
-    [ "$suite" != jammy ] || suite_options+=(--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr)
+    [ "$suite" != jammy ] ||
+      suite_options+=(--setup-hook=/usr/share/mmdebstrap/hooks/merged-usr/setup00.sh)
     suite_sources=()
   fi
   [ "$id" = $family ] || return 0
