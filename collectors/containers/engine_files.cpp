@@ -189,15 +189,15 @@ Result<std::string> EngineFiles::podman_config(const std::string& place, const s
 }
 
 bool EngineFiles::read_podman(const std::string& place, ContainerInfo& container, uid_t owner) {
+  const bool annotated = read_storage(place, container, owner);
+  if (container.engine == Engine::crio) return annotated;
   Result<std::string> config = failure(ErrorKind::not_found, "");
   // Podman may write while the file is copied.
-  for (int attempt = 0; attempt < 2 && !config && container.engine == Engine::podman; ++attempt)
+  for (int attempt = 0; attempt < 2 && !config; ++attempt)
     config = podman_config(place, container.engine_id, owner);
-  if (config && config->size() <= kMaxEngineFileBytes) {
-    apply_podman_config(*config, container);
-    return true;
-  }
-  return read_storage(place, container, owner) && container.engine == Engine::crio;
+  if (!config || config->size() > kMaxEngineFileBytes) return false;
+  apply_podman_config(*config, container);
+  return true;
 }
 
 // True if the container's own file has its annotations.

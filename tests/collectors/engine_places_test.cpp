@@ -153,6 +153,17 @@ TEST_CASE("Podman's databases have name, image and labels") {
     }
 }
 
+TEST_CASE("annotations of a container of Podman count beside its labels") {
+  FakeTree fake;
+  const std::string storage = "/var/lib/containers/storage";
+  fake.write(storage + "/db.sql", podman_sqlite({{kDescribedId, podman_config("db")}}));
+  fake.write(storage + "/overlay-containers/" + kDescribedId + "/userdata/config.json",
+             R"({"annotations":{"cgphase.sleep":"off"}})");
+  const ContainerInfo container = described(fake, Engine::podman);
+  CHECK(container.labels.at("cgphase.mode") == "observe");
+  CHECK(container.labels.at("cgphase.sleep") == "off");
+}
+
 TEST_CASE("without Podman's database a name is found for every storage driver, but no label") {
   for (const std::string driver : {"overlay", "vfs", "btrfs", "zfs"}) {
     CAPTURE(driver);
