@@ -48,7 +48,12 @@ PY
 }
 
 sleeps() { [ "$(asleep_mib test-idle)" -ge 4 ]; }
-woke() { [[ $(shown test-idle) = *'"last_wake":'* ]]; }
+# Nothing of a container that works is asleep.
+woke() {
+  shown test-idle | python3 -c 'import json, sys
+shown = json.load(sys.stdin)
+sys.exit(not shown.get("last_wake") or shown.get("asleep_bytes", 0) > 0)'
+}
 
 hold_cache test-idle
 hold_cache test-critical
@@ -73,7 +78,6 @@ echo "asleep: $(asleep_mib test-idle) MiB, charged: $held MiB"
 
 : >/tmp/wake
 until_true 60000 woke || fail "the container does not wake: $(shown test-idle)"
-[ "$(asleep_mib test-idle)" = 0 ] || fail 'memory of a container that woke counts as asleep'
 [ "$("$bin/cgphase" --socket "$runtime/read.sock" show test-idle | grep -c '^sleep ')" = 1 ] ||
   fail 'show does not say what waking cost'
 finish

@@ -49,32 +49,32 @@ def labels():
 
 
 class Snippets(unittest.TestCase):
-    def accepted(self, labels):
+    def accepted(self, given):
         """Whether the daemon's parser of labels accepts them, and knows the one of the mode."""
-        labels = dict(labels)
+        given = dict(given)
         mode = re.search(r'kModeLabel = "(\S+)"', read("agent/config/config.cpp"))[1]
-        if labels.pop(mode, None) not in ("observe", "advise", "enforce"):
+        if given.pop(mode, None) not in ("observe", "advise", "enforce"):
             return False
         prefix = re.search(r'kLabelPrefix = "(\S+)"', read("agent/config/config.cpp"))[1]
-        terms = " ".join(f"{name.removeprefix(prefix)}={value}" for name, value in labels.items())
+        terms = " ".join(f"{name.removeprefix(prefix)}={value}" for name, value in given.items())
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "cgphase.toml")
             watched_host.write(path, f'model = "{watched_host.MODEL}"\n'
                                      f'containers = ["x {terms}"]\n')
             done = subprocess.run([watched_host.DAEMON, "--check-config", "--config", path],
                                   capture_output=True, text=True, check=False)
-        return done.returncode == 0 and all(name.startswith(prefix) for name in labels)
+        return done.returncode == 0 and all(name.startswith(prefix) for name in given)
 
     def test_the_daemon_reads_the_labels(self):
-        labels = compose()["labels"]
-        self.assertTrue(self.accepted(labels))
-        self.assertEqual(labels, labels())
+        given = compose()["labels"]
+        self.assertTrue(self.accepted(given))
+        self.assertEqual(given, labels())
         self.assertLessEqual({"cgphase.class", "cgphase.cpu.min", "cgphase.memory.max"},
-                             set(labels))
+                             set(given))
         for wrong in ({"cgphase.mode": "Enforce"}, {"cgphase.clas": "batch"},
                       {"cgphase.class": "gold"}, {"cgphase.memory.max": "12X"}, {"class": "batch"}):
             with self.subTest(wrong=wrong):
-                self.assertFalse(self.accepted({**labels, **wrong}))
+                self.assertFalse(self.accepted({**given, **wrong}))
 
     def test_compose_knows_every_key_and_gets_text(self):
         service = compose()
