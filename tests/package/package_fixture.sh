@@ -55,7 +55,8 @@ policy() {  # EXIT-STATUS of policy-rc.d, which every maintainer script asks fir
 # The group stays (README.Debian). Files that apt and the guest keep for any package do not count.
 left_over() {
   find / /run -xdev \( -path /proc -o -path /sys -o -path /tmp -o -path "$tree" \
-    -o -path /var/cache/apt -o -path /run/guest-job -o -path /var/log \) -prune -o \
+    -o -path /run/systemd/propagate -o -path /var/cache/apt -o -path /run/guest-job \
+    -o -path /var/log \) -prune -o \
     -name '*cgphase*' -print
 }
 
