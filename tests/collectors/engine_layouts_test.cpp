@@ -141,15 +141,15 @@ TEST_CASE("crun's inner cgroup with any name represents its scope if it has the 
   const std::string scope = "/machine.slice/libpod-" + kOtherId + ".scope";
   const auto path_with = [&](const char* outer, const char* inner) {
     Node node;
-    node.make("/cg" + scope + "/work");
+    node.make("/cg" + scope + "/job");
     if (*outer != '\0') node.write("/cg" + scope + "/memory.max", outer);
-    if (*inner != '\0') node.write("/cg" + scope + "/work/memory.max", inner);
+    if (*inner != '\0') node.write("/cg" + scope + "/job/memory.max", inner);
     NodeSampler sampler = node.open();
     REQUIRE(node.sample(sampler).appeared.size() == 1);
     return node.tick.appeared[0].path;
   };
-  CHECK(path_with("max\n", kLimit) == scope + "/work");
-  CHECK(path_with(kLimit, kLimit) == scope + "/work");
+  CHECK(path_with("max\n", kLimit) == scope + "/job");
+  CHECK(path_with(kLimit, kLimit) == scope + "/job");
   CHECK(path_with(kLimit, "1048576\n") == scope);
   CHECK(path_with(kLimit, "max\n") == scope);
   CHECK(path_with("max\n", "max\n") == scope);
