@@ -140,20 +140,20 @@ std::vector<std::string> EnginePlaces::running_docker(uid_t owner) {
 }
 
 std::vector<std::string> EnginePlaces::podman(uid_t owner) const {
-  const Base base = base_of(owner);
-  std::vector<std::string> places;
-  if (base.data.empty()) return places;
-  add(places, configured(base.configuration + "/containers/storage.conf", owner, "graphroot"));
-  add(places, base.data + "/containers/storage");
-  return places;
+  return place_and_usual(owner, "/containers/storage.conf", "graphroot", "/containers/storage");
 }
 
 std::vector<std::string> EnginePlaces::containerd(uid_t owner) const {
+  return place_and_usual(owner, "/containerd/config.toml", "root", "/containerd");
+}
+
+std::vector<std::string> EnginePlaces::place_and_usual(uid_t owner, const char* file,
+                                                       const char* key, const char* usual) const {
   const Base base = base_of(owner);
   std::vector<std::string> places;
   if (base.data.empty()) return places;
-  add(places, configured(base.configuration + "/containerd/config.toml", owner, "root"));
-  add(places, base.data + "/containerd");
+  add(places, configured(base.configuration + file, owner, key));
+  add(places, base.data + usual);
   return places;
 }
 

@@ -41,6 +41,9 @@ class EnginePlaces {
   };
   Base base_of(uid_t owner) const;
   void search_dockers();
+  // What `key` of a configuration file names, then the usual directory.
+  std::vector<std::string> place_and_usual(uid_t owner, const char* file, const char* key,
+                                           const char* usual) const;
   std::string configured(const std::string& file, uid_t owner, const char* key) const;
 
   const HostFiles& files_;
