@@ -4,13 +4,13 @@
 #include <linux/capability.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <string>
 
 #include "base/file.h"
+#include "tests/in_child.h"
 
 using namespace cgphase;
 
@@ -25,16 +25,7 @@ std::string status_of(const std::string& key) {
   return at == text.npos ? "" : text.substr(at, text.find('\n', at) - at);
 }
 
-// Runs in a child process, whose end releases the lock.
-int in_child(int (*body)()) {
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) ::_exit(body());
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
+// Runs in a child: the lock lasts as long as its process.
 int lock_and_check() {
   if (!lock_memory()) return 1;
   const std::string before = status_of("VmLck");

@@ -4,12 +4,13 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <future>
 #include <string>
+
+#include "tests/in_child.h"
 
 using namespace cgphase;
 
@@ -52,11 +53,5 @@ TEST_CASE("a thread has its name and blocks all signals, its creator does not") 
 }
 
 TEST_CASE("if no thread can be started, the error names it and the process continues") {
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) ::_exit(start_without_room());
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  CHECK(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(in_child(start_without_room) == 0);
 }

@@ -21,6 +21,7 @@
 #include "base/fd.h"
 #include "storage/store.h"
 #include "storage/store_thread.h"
+#include "tests/in_child.h"
 #include "tests/rounds.h"
 #include "tests/storage/points.h"
 
@@ -112,23 +113,18 @@ void check_on_lost_disk(const std::function<int(const LoseableDisk&)>& body) {
   const ScratchDirectory scratch;
   const std::string folder = scratch.path("lost");
   std::filesystem::create_directory(folder);
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
+  const int result = in_child([&] {
     if (::unshare(CLONE_NEWNS) != 0 ||
         ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
-      ::_exit(kNotHere);
+      return kNotHere;
     const LoseableDisk disk(folder);
-    ::_exit(disk.make() ? body(disk) : kNotHere);
-  }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  REQUIRE(WIFEXITED(status));
-  if (WEXITSTATUS(status) == kNotHere) {
+    return disk.make() ? body(disk) : kNotHere;
+  });
+  if (result == kNotHere) {
     MESSAGE("not run: no ext4 can be made in a file and mounted here");
     return;
   }
-  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(result == 0);
 }
 
 Result<Store> open_on(const LoseableDisk& disk) {

@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "storage/schema.h"
 #include "storage/store.h"
+#include "tests/in_child.h"
 #include "tests/storage/points.h"
 
 using namespace cgphase;
@@ -60,17 +61,6 @@ void make_store(const std::string& path) {
     REQUIRE(store.append({busy_point(kOne, second)}, {}, {}).has_value());
   REQUIRE(store.append({}, {decision_of(kOne, 1, at_second(1))}, {}).has_value());
   REQUIRE(store.save_learned("img", {{"count", 1}}).has_value());
-}
-
-// Runs `body` in a child; its exit status. What a child does to limits and mounts ends with it.
-template <class Body>
-int in_child(Body body) {
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) ::_exit(body());
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 // Fills the disk below `store` through `fill`, then gives the space back through `release`. The

@@ -5,7 +5,6 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/statvfs.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -16,6 +15,7 @@
 #include "storage/sample_history.h"
 #include "storage/store.h"
 #include "storage/store_thread.h"
+#include "tests/in_child.h"
 #include "tests/storage/points.h"
 #include "tests/text.h"
 
@@ -65,23 +65,18 @@ void check_on_small_disk(const std::function<int(const SmallDisk&)>& body) {
   const ScratchDirectory scratch;
   const std::string folder = scratch.path("disk");
   std::filesystem::create_directory(folder);
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
+  const int result = in_child([&] {
     if (::unshare(CLONE_NEWNS) != 0 ||
         ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
         ::mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=16m") != 0)
-      ::_exit(kNoMount);
-    ::_exit(body(SmallDisk{.folder = folder}));
-  }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  REQUIRE(WIFEXITED(status));
-  if (WEXITSTATUS(status) == kNoMount) {
+      return kNoMount;
+    return body(SmallDisk{.folder = folder});
+  });
+  if (result == kNoMount) {
     MESSAGE("not run: mounting a tmpfs is not permitted here");
     return;
   }
-  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(result == 0);
 }
 
 std::size_t points_of(Store& store) {

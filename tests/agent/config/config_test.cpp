@@ -1,7 +1,6 @@
 #include "agent/config/config.h"
 
 #include <doctest/doctest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "agent/config/config_table.h"
 #include "base/file.h"
 #include "tests/agent/temporary_directory.h"
+#include "tests/in_child.h"
 
 using namespace cgphase;
 using namespace std::chrono_literals;
@@ -321,16 +321,11 @@ TEST_CASE("a file that may not be read is denied, also where it need not exist")
   files.write("mode = \"enforce\"");
   std::filesystem::permissions(files.directory(), std::filesystem::perms(0755));
   std::filesystem::permissions(files.path(), std::filesystem::perms::none);
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    if (::geteuid() == 0 && ::setuid(65534) != 0) ::_exit(2);
+  CHECK(in_child([&] {
+    if (::geteuid() == 0 && ::setuid(65534) != 0) return 2;
     const Result<Config> config = load_config({files.path(), false});
-    ::_exit(!config && config.error().kind == ErrorKind::denied ? 0 : 1);
-  }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  CHECK(status == 0);
+    return !config && config.error().kind == ErrorKind::denied ? 0 : 1;
+  }) == 0);
 }
 
 TEST_CASE("files of conf.d are laid over in the order of their names") {

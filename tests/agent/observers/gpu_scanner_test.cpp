@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,6 +14,7 @@
 
 #include "base/fd.h"
 #include "tests/collectors/fake_tree.h"
+#include "tests/in_child.h"
 
 using namespace cgphase;
 
@@ -105,13 +105,7 @@ TEST_CASE("a look that hangs holds no descriptor of this process") {
 }
 
 TEST_CASE("where no thread can be started to look for GPUs it says so, and nothing ends") {
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) ::_exit(scan_without_thread());
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  CHECK(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(in_child(scan_without_thread) == 0);
 }
 
 TEST_CASE("a look is at the cgroup that was asked for, not at another one of its path") {

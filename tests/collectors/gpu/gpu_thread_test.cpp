@@ -2,13 +2,14 @@
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <future>
 #include <memory>
 #include <thread>
 #include <utility>
+
+#include "tests/in_child.h"
 
 using namespace cgphase;
 using std::chrono::milliseconds;
@@ -124,13 +125,7 @@ TEST_CASE("a driver that does not close is awaited only briefly") {
 }
 
 TEST_CASE("if no thread can be started, the source reports it and the process continues") {
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) ::_exit(read_without_thread());
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  CHECK(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(in_child(read_without_thread) == 0);
 }
 
 TEST_CASE("if GPUs are not read, the reason is reported") {
