@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -15,7 +14,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "cgroupfs/kernel_text.h"
 #include "collectors/cgroup_tree.h"
 #include "collectors/containers/engine_files.h"
 #include "collectors/containers/layout.h"
@@ -44,28 +42,13 @@ constexpr std::chrono::seconds kSetUpGrace{5};
 // cost too much, and the model then gets fewer data (docs/operations.md).
 constexpr std::size_t kFewContainers = 16;
 
+// Containers without labels whose files are read again at each sweep.
+constexpr std::size_t kTriedPerSweep = 8;
+
 // Interval of retries for inotify watches that could not be created.
 constexpr std::chrono::seconds kWatchAgain{60};
 
-struct Settling {
-  TreeChange::Appeared cgroup;
-  MonotonicTime since;
-};
-
 CgroupPath parent_of(const CgroupPath& path) { return path.substr(0, path.rfind('/')); }
-
-// A cgroup that is not tracked, because inner cgroups represent it.
-struct Represented {
-  std::size_t by = 0;            // number of inner cgroups
-  std::optional<CgroupId> id{};  // its own id, if it was found
-};
-
-// True if cgroup.events reports it as empty. A directory without that file is not waited for.
-bool is_empty(int directory_fd) {
-  const auto events = read_file_at(directory_fd, kernel_file_name(KernelFile::cgroup_events),
-                                   kKernelTextBytes);
-  return events && scan_cgroup_events(*events).populated == false;
-}
 
 }  // namespace
 
@@ -115,12 +98,11 @@ class NodeSampler::Impl {
              NodeSample& tick);
   std::optional<Recognised> recognise(const CgroupPath& path) const;
   void rename_lxc(Recognised& match, const CgroupPath& left_over, NodeSample& tick);
-  struct Unit {
-    CgroupId id;
-    CgroupPath path;
-  };
-  bool track_unit(const TreeChange::Appeared& cgroup, const Recognised& match, int directory_fd,
+  std::optional<Unit> unit_with_limits(const CgroupPath& path, int directory_fd) const;
+  bool track_unit(CgroupId container, const Unit& unit, const Recognised& match,
                   NodeSample& tick);
+  void find_first_limits(NodeSample& tick);
+  void describe_unlabelled(NodeSample& tick);
   void leave_unit(const Unit& unit, NodeSample& tick);
   TrackedList::const_iterator find_path(const CgroupPath& path) const;
   void forget(TrackedList::iterator at, NodeSample& tick);
@@ -149,16 +131,13 @@ class NodeSampler::Impl {
   TrackedList tracked_;  // ascending id
   std::vector<Settling> settling_;  // checked again at each tick
   std::vector<Settling> waiting_;   // cannot be opened, or beyond a limit: checked at each sweep
-  struct Empty {
-    CgroupPath path;
-    bool reported;  // its first process is reported; else it is checked at each sweep
-  };
-  std::map<CgroupId, Empty> empty_;                // cgroups without a process yet
+  std::map<CgroupId, EmptyCgroup> empty_;          // cgroups without a process yet
   std::map<std::string, std::size_t> tracked_of_;  // number of containers by owner
   std::map<CgroupPath, Represented> represented_;
   std::map<CgroupId, Unit> units_;  // by the container in it, which the unit's cgroup represents
   std::set<CgroupPath> tasks_;      // containers that only containerd's files tell
-  std::map<CgroupId, UnknownLabels> labels_unknown_;
+  UnlabelledMap unlabelled_;
+  CgroupId tried_{};  // the last of them whose files were read again
   AncestorLimitsReader ancestor_limits_;
   TreeChange change_;  // kept for its capacity
   StatFlush flushes_;
@@ -221,6 +200,8 @@ void NodeSampler::Impl::follow_tree(MonotonicTime now, NodeSample& tick) {
     read_host();
     sources_ = find_sources(tree_.root_fd(), options_.proc_root);
     std::ranges::move(std::exchange(waiting_, {}), std::back_inserter(settling_));
+    find_first_limits(tick);
+    describe_unlabelled(tick);
     for (const auto& tracked : tracked_) find_ancestor_limits(*tracked, tick);
   }
   for (const CgroupId id : change_.vanished) {
@@ -310,9 +291,9 @@ void NodeSampler::Impl::settle(const Settling& settling, NodeSample& tick) {
   const bool reported = owned && tree_.listen(cgroup.path, directory->get(), true);
   // A cgroup that existed at the start is set up.
   const bool recent = since != *start_time_ && tick.time - since < kSetUpGrace;
-  if ((owned || recent) && is_empty(directory->get())) {
+  if ((owned || recent) && is_populated(directory->get(), ".") == false) {
     if (owned)
-      empty_.emplace(cgroup.id, Empty{cgroup.path, reported});
+      empty_.emplace(cgroup.id, EmptyCgroup{cgroup.path, reported});
     else settling_.push_back(settling);
     return;
   }
@@ -320,9 +301,10 @@ void NodeSampler::Impl::settle(const Settling& settling, NodeSample& tick) {
   if (const auto old = path_left_over(cgroup.path, *match, tree_.root_fd(), engine_files_);
       !old.empty())
     rename_lxc(*match, old, tick);
-  if (match->in_unit && unit_has_limits(directory->get()) &&
-      track_unit(cgroup, *match, directory->get(), tick))
-    return;
+  if (match->in_unit)
+    if (const auto unit = unit_with_limits(cgroup.path, directory->get());
+        unit && track_unit(cgroup.id, *unit, *match, tick))
+      return;
   const Represents represented = represents(settling, *match, directory->get(), tick.time);
   if (represented == Represents::not_yet) return settling_.push_back(settling);
   const bool below = is_engine_container(parent_of(cgroup.path));
@@ -342,26 +324,63 @@ void NodeSampler::Impl::rename_lxc(Recognised& match, const CgroupPath& left_ove
   match.name = unescape_name(match.engine_id);
   const auto at = find_path(left_over);
   if (at == tracked_.end()) return;
-  empty_.emplace((*at)->id, Empty{left_over, false});
+  empty_.emplace((*at)->id, EmptyCgroup{left_over, false});
   forget(tracked_.begin() + (at - tracked_.cbegin()), tick);
 }
 
-// Tracks the cgroup of the unit for the container in it. False if the unit represents another
-// container already.
-bool NodeSampler::Impl::track_unit(const TreeChange::Appeared& cgroup, const Recognised& match,
-                                   int directory_fd, NodeSample& tick) {
+// The unit around a container, if it alone has limits and represents no other container.
+std::optional<Unit> NodeSampler::Impl::unit_with_limits(const CgroupPath& path,
+                                                        int directory_fd) const {
   struct stat status{};
-  if (::fstatat(directory_fd, "..", &status, 0) != 0) return false;
-  const Unit unit{{status.st_dev, status.st_ino}, parent_of(cgroup.path)};
+  if (!unit_has_limits(directory_fd) || ::fstatat(directory_fd, "..", &status, 0) != 0) return {};
+  const Unit unit{{status.st_dev, status.st_ino}, parent_of(path)};
   const auto is_same = [&](const auto& one) { return one.second.id == unit.id; };
-  if (std::ranges::any_of(units_, is_same)) return false;
+  if (std::ranges::any_of(units_, is_same)) return {};
+  return unit;
+}
+
+// Tracks the cgroup of the unit for the container in it.
+bool NodeSampler::Impl::track_unit(CgroupId container, const Unit& unit, const Recognised& match,
+                                   NodeSample& tick) {
   Result<Fd> directory = tree_.open_directory(unit.path, unit.id);
   if (!directory) return false;
   const auto at = std::ranges::lower_bound(tracked_, unit.id, {}, id_of);
   if (at != tracked_.end() && (*at)->id == unit.id) forget(at, tick);  // an included service
-  units_.emplace(cgroup.id, unit);
+  units_.emplace(container, unit);
   track({unit.id, unit.path}, Recognised(match), false, std::move(*directory), tick);
   return true;
+}
+
+// A unit may get its first limit later than its container starts.
+void NodeSampler::Impl::find_first_limits(NodeSample& tick) {
+  for (std::size_t i = tracked_.size(); i-- > 0;) {
+    const Tracked& one = *tracked_[i];
+    const auto match = recognise_path(one.path, options_.include);
+    if (!match || !match->in_unit || !unit_with_limits(one.path, one.files.directory_fd()))
+      continue;
+    settling_.push_back({{one.id, one.path}, tick.time});
+    forget(tracked_.begin() + static_cast<std::ptrdiff_t>(i), tick);
+  }
+}
+
+// A file may have been read while it was written, or its directory mounted later. A few at each
+// sweep are tried again, in turn, because a database may be large.
+void NodeSampler::Impl::describe_unlabelled(NodeSample& tick) {
+  for (std::size_t tried = 0; tried < std::min(unlabelled_.size(), kTriedPerSweep); ++tried) {
+    auto next = unlabelled_.upper_bound(tried_);
+    if (next == unlabelled_.end()) next = unlabelled_.begin();
+    tried_ = next->first;
+    const auto at = std::ranges::lower_bound(tracked_, tried_, {}, id_of);
+    const TreeChange::Appeared cgroup{tried_, (*at)->path};
+    const bool for_parent = (*at)->for_parent;
+    Recognised match = next->second.match;
+    Result<Fd> directory = tree_.open_directory(cgroup.path, tried_);
+    if (!directory || !describe_container(tried_, cgroup.path, Recognised(match), for_parent,
+                                          directory->get(), engine_files_).labels_unknown.empty())
+      continue;
+    forget(at, tick);
+    track(cgroup, std::move(match), for_parent, std::move(*directory), tick);
+  }
 }
 
 // The container in a unit ended. The unit may be a container by itself.
@@ -380,13 +399,13 @@ void NodeSampler::Impl::track(const TreeChange::Appeared& cgroup, Recognised&& m
                               bool for_parent, Fd directory, NodeSample& tick) {
   if (for_parent) represent(parent_of(cgroup.path), tick);
   tick.appeared.push_back(
-      describe_container(cgroup.id, cgroup.path, std::move(match), for_parent, directory.get(),
+      describe_container(cgroup.id, cgroup.path, Recognised(match), for_parent, directory.get(),
                          engine_files_));
   const ContainerInfo& info = tick.appeared.back();
   if (info.engine == Engine::containerd && !is_engine_container(cgroup.path))
     tasks_.insert(cgroup.path);
   if (!info.labels_unknown.empty())
-    labels_unknown_[cgroup.id] = {info.name, info.labels_unknown};
+    unlabelled_[cgroup.id] = {info.name, info.labels_unknown, std::move(match)};
   const CgroupOwner* const owner =
       tree_.owner_of(for_parent ? parent_of(cgroup.path) : cgroup.path);
   const std::string quota = owner != nullptr ? owner->name : "";
@@ -437,7 +456,7 @@ void NodeSampler::Impl::forget(TrackedList::iterator at, NodeSample& tick) {
       quota != tracked_of_.end() && --quota->second == 0)
     tracked_of_.erase(quota);
   tracked_.erase(at);
-  labels_unknown_.erase(id);
+  unlabelled_.erase(id);
   if (std::erase_if(tick.appeared, [&](const auto& one) { return one.id == id; }) == 0)
     tick.vanished.push_back(id);
 }
@@ -539,18 +558,9 @@ std::vector<Source> NodeSampler::Impl::sources() const {
   sources.push_back(inotify_source(tree_, unit_writes_));
   sources.push_back(pull_.source());
   sources.push_back(cgroups_source(tree_, waiting_.size()));
-  const bool starved = std::ranges::any_of(
-      tracked_, [](const auto& one) { return one->files.short_of_descriptors(); });
-  sources.push_back({"descriptors", !starved,
-                     starved ? "files could not be opened: raise the limit of open files "
-                               "(LimitNOFILE=)" : ""});
-  CutFiles cut;
-  for (const auto& tracked : tracked_)
-    if (const auto file = tracked->files.cut_file()) cut.add(tracked->path, *file);
-  sources.push_back(kernel_files_source(cut, impossible_samples_));
-  std::vector<const UnknownLabels*> unknown;
-  for (const auto& [id, one] : labels_unknown_) unknown.push_back(&one);
-  sources.push_back(engine_files_source(unknown));
+  sources.push_back(descriptors_source(tracked_));
+  sources.push_back(kernel_files_source(tracked_, impossible_samples_));
+  sources.push_back(engine_files_source(unlabelled_));
   return sources;
 }
 

@@ -42,28 +42,36 @@ Source cgroups_source(const CgroupTree& tree, std::size_t waiting) {
   return {"all cgroups", text.empty(), text};
 }
 
-void CutFiles::add(const CgroupPath& path, KernelFile file) {
-  if (count++ == 0) first = escape_name(path) + "/" + kernel_file_name(file);
+Source descriptors_source(const TrackedList& containers) {
+  const bool starved = std::ranges::any_of(
+      containers, [](const auto& one) { return one->files.short_of_descriptors(); });
+  return {"descriptors", !starved,
+          starved ? "files could not be opened: raise the limit of open files (LimitNOFILE=)" : ""};
 }
 
-Source kernel_files_source(const CutFiles& cut, std::uint64_t impossible_samples) {
-  std::string detail;
-  if (cut.count > 0)
-    detail = "a file was truncated in " + std::to_string(cut.count) + " cgroups, first " +
-             cut.first + "; complete lines are used, and it is read again at each tick";
+Source kernel_files_source(const TrackedList& containers, std::uint64_t impossible_samples) {
+  std::size_t count = 0;
+  std::string first, detail;
+  for (const auto& one : containers)
+    if (const auto file = one->files.cut_file(); file && count++ == 0)
+      first = escape_name(one->path) + "/" + kernel_file_name(*file);
+  if (count > 0)
+    detail = "a file was truncated in " + std::to_string(count) + " cgroups, first " + first +
+             "; complete lines are used, and it is read again at each tick";
   if (impossible_samples > 0)
     detail += (detail.empty() ? "" : "; ") + std::to_string(impossible_samples) +
               " samples were impossible (more than the host has, or a counter that jumped) and "
               "do not count";
-  return {"kernel files", cut.count == 0, detail};
+  return {"kernel files", count == 0, detail};
 }
 
-Source engine_files_source(const std::vector<const UnknownLabels*>& unknown) {
-  if (unknown.empty()) return {kEngineFilesSource, true, ""};
+Source engine_files_source(const UnlabelledMap& containers) {
+  if (containers.empty()) return {kEngineFilesSource, true, ""};
+  const Unlabelled& first = containers.begin()->second;
   return {kEngineFilesSource, false,
-          "the labels of " + std::to_string(unknown.size()) +
+          "the labels of " + std::to_string(containers.size()) +
               " containers are not known, so that no pattern enforces them; first " +
-              escape_name(unknown.front()->name) + ": " + escape_name(unknown.front()->why)};
+              escape_name(first.name) + ": " + escape_name(first.why)};
 }
 
 }  // namespace cgphase

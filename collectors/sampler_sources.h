@@ -3,12 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
-#include <vector>
 
-#include "collectors/cgroup_files.h"
 #include "collectors/cgroup_tree.h"
 #include "collectors/node_sampler.h"
+#include "collectors/tracked_container.h"
 #include "collectors/unit_resets.h"
 
 namespace cgphase {
@@ -19,18 +17,13 @@ Source inotify_source(const CgroupTree& tree, const WriteWatch& unit_writes);
 // descriptors.
 Source cgroups_source(const CgroupTree& tree, std::size_t waiting);
 
-// Kernel files that were truncated: their number, and the first.
-struct CutFiles {
-  std::size_t count = 0;
-  std::string first;
-  void add(const CgroupPath& path, KernelFile file);
-};
-Source kernel_files_source(const CutFiles& cut, std::uint64_t impossible_samples);
+// Absent if files of containers could not be opened for lack of descriptors.
+Source descriptors_source(const TrackedList& containers);
 
-// A container whose labels are not known, and why (ContainerInfo::labels_unknown).
-struct UnknownLabels {
-  std::string name, why;
-};
-Source engine_files_source(const std::vector<const UnknownLabels*>& unknown);
+// Reports truncated files: their number, and the first.
+Source kernel_files_source(const TrackedList& containers, std::uint64_t impossible_samples);
+
+// Absent if labels of some container are not known.
+Source engine_files_source(const UnlabelledMap& containers);
 
 }  // namespace cgphase

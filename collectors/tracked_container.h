@@ -1,7 +1,8 @@
-// A container that NodeSampler reads, with all that it keeps between ticks.
+// The containers that NodeSampler reads, and the cgroups that may become one.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,8 @@
 #include "base/clock.h"
 #include "cgroupfs/cgroup_id.h"
 #include "collectors/cgroup_files.h"
+#include "collectors/cgroup_tree.h"
+#include "collectors/containers/recognise.h"
 #include "collectors/sample.h"
 #include "collectors/sample_filter.h"
 #include "collectors/unit_resets.h"
@@ -32,6 +35,36 @@ struct Tracked {
   SampleFilter filter = {};
 };
 using TrackedList = std::vector<std::unique_ptr<Tracked>>;
+
+// A container whose labels are not known, and why (ContainerInfo::labels_unknown).
+struct Unlabelled {
+  std::string name, why;
+  Recognised match;
+};
+using UnlabelledMap = std::map<CgroupId, Unlabelled>;
+
+// A cgroup that may become a container.
+struct Settling {
+  TreeChange::Appeared cgroup;
+  MonotonicTime since;
+};
+
+// A cgroup that is not tracked, because inner cgroups represent it.
+struct Represented {
+  std::size_t by = 0;            // number of inner cgroups
+  std::optional<CgroupId> id{};  // its own id, if it was found
+};
+
+struct EmptyCgroup {
+  CgroupPath path;
+  bool reported;  // its first process is reported; else it is checked at each sweep
+};
+
+// A unit of systemd that represents the container in it.
+struct Unit {
+  CgroupId id;
+  CgroupPath path;
+};
 
 inline CgroupId id_of(const std::unique_ptr<Tracked>& tracked) { return tracked->id; }
 

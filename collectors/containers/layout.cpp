@@ -58,6 +58,12 @@ bool has_processes(int directory_fd, const char* file) {
   return processes ? !processes->empty() : processes.error().kind == ErrorKind::invalid;
 }
 
+std::optional<bool> is_populated(int directory_fd, const std::string& below) {
+  const auto events = read_file_at(directory_fd, (below + "/cgroup.events").c_str(),
+                                   kKernelTextBytes);
+  return events ? scan_cgroup_events(*events).populated : std::nullopt;
+}
+
 bool represents_parent(const CgroupPath& path, const Recognised& match, int directory_fd,
                        EngineFiles& files) {
   if (!match.inside_scope && !match.in_pod) return false;
@@ -90,10 +96,8 @@ CgroupPath path_left_over(const CgroupPath& path, const Recognised& match, int r
   const std::string_view name = without_number(match.engine_id);
   if (match.engine != Engine::lxc || base.empty() || name.empty()) return {};
   if (files.has_lxc(match.engine_id)) return {};
-  const std::string events = "." + std::string(base) + "/cgroup.events";
-  const auto text = read_file_at(root_fd, events.c_str(), kKernelTextBytes);
-  const bool left_over = text ? scan_cgroup_events(*text).populated == false
-                              : files.has_lxc(std::string(name));
+  const auto populated = is_populated(root_fd, "." + std::string(base));
+  const bool left_over = populated ? !*populated : files.has_lxc(std::string(name));
   return left_over ? CgroupPath(base) : CgroupPath();
 }
 

@@ -14,6 +14,10 @@ namespace cgphase {
 // True if `file` ("cgroup.procs"), relative to a cgroup, lists processes.
 bool has_processes(int directory_fd, const char* file);
 
+// What cgroup.events of the cgroup `below` says, "." or relative to the directory; nothing if it
+// cannot be read.
+std::optional<bool> is_populated(int directory_fd, const std::string& below);
+
 // A container is its outermost cgroup; cgroups that it creates below are its own matter. In two
 // layouts the inner cgroup represents it: crun's below the scope, and a container in a pod whose
 // cgroup looks like a container of Docker. The root of a container can create either name. So the

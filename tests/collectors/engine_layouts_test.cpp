@@ -74,6 +74,21 @@ TEST_CASE("a container in a unit is read at its own cgroup if it or nothing has 
   }
 }
 
+TEST_CASE("a unit that gets its first limit later is read and written from the next sweep on") {
+  Node node;
+  node.make("/cg" + kInUnit);
+  NodeSampler sampler = node.open();
+  const CgroupId payload = found_by_path(node.sample(sampler)).at(kInUnit).id;
+  node.write("/cg" + kQuadlet + "/memory.max", kLimit);
+  CHECK(node.sample(sampler).appeared.empty());
+  node.clock.advance(std::chrono::seconds(60));
+  REQUIRE(found_by_path(node.sample(sampler)).count(kQuadlet) == 1);
+  CHECK(node.tick.vanished == std::vector{payload});
+  CHECK(node.tick.containers.at(0).limits.memory_bytes()->value == 1073741824);
+  node.clock.advance(std::chrono::seconds(60));
+  CHECK(node.sample(sampler).appeared.empty());
+}
+
 TEST_CASE("a unit ends with the container in it, and serves the next one") {
   Node node;
   node.make("/cg" + kInUnit);
@@ -192,4 +207,27 @@ TEST_CASE("a source names the first container whose labels are unknown") {
   CHECK(source().detail.find("/var/lib/docker") != std::string::npos);
   node.remove(unknown);
   CHECK(source().present);
+}
+
+TEST_CASE("labels that can be read later count from the next sweep on") {
+  Node node;
+  node.make("/var/lib/docker");
+  for (int i = 0; i < 20; ++i)
+    node.make("/cg/docker/" + std::string(62, 'c') + std::to_string(10 + i));
+  const std::string late = "/docker/" + kDockerId;
+  node.make("/cg" + late);
+  NodeSampler sampler = node.open();
+  CHECK_FALSE(found_by_path(node.sample(sampler)).at(late).labels_unknown.empty());
+  node.write_engine_files();
+  std::map<CgroupPath, ContainerInfo> found;
+  int sweeps = 0;
+  for (; sweeps < 4 && found.empty(); ++sweeps) {
+    node.clock.advance(std::chrono::seconds(60));
+    found = found_by_path(node.sample(sampler));
+  }
+  CHECK(sweeps <= 3);  // 21 containers, 8 at each sweep
+  REQUIRE(found.size() == 1);
+  CHECK(found.at(late).labels_unknown.empty());
+  CHECK(node.tick.vanished == std::vector{found.at(late).id});
+  CHECK(node.tick.containers.size() == 21);
 }
