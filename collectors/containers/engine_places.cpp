@@ -170,11 +170,11 @@ std::vector<std::string> EnginePlaces::containerd_tasks(uid_t owner) const {
 }
 
 bool EnginePlaces::any(uid_t owner) {
-  if (owner != 0 || files_.exists(kSnapDocker, 0) || !running_docker(0).empty()) return true;
+  if (owner != 0 || !files_.is_absent(kSnapDocker) || !running_docker(0).empty()) return true;
   const Base base = base_of(0);
   for (const std::string& where : {base.data, base.run, base.configuration})
     for (const char* engine : {"/docker", "/containers", "/containerd", "/crio"})
-      if (files_.exists(where + engine, 0)) return true;
+      if (!files_.is_absent(where + engine)) return true;
   return false;
 }
 

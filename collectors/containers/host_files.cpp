@@ -2,14 +2,13 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -21,11 +20,21 @@ namespace cgphase {
 namespace {
 
 constexpr std::size_t kMountsBytes = 16 << 20;
+constexpr int kMostLinks = 40;  // on one path, as in the kernel
 
 // File systems that answer without a network and without another process.
 constexpr auto kLocalFileSystems = std::to_array<std::string_view>({
     "ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "bcachefs", "tmpfs", "overlay",
     "ramfs", "rootfs", "hostfs", "squashfs", "erofs", "reiserfs", "jfs"});
+
+// Takes the first element off a path. "." is one too.
+std::string next_element(std::string& path) {
+  const std::size_t begin = std::min(path.find_first_not_of('/'), path.size());
+  const std::size_t end = std::min(path.find('/', begin), path.size());
+  const std::string element = path.substr(begin, end - begin);
+  path.erase(0, std::min(path.find_first_not_of('/', end), path.size()));
+  return element.empty() ? "." : element;
+}
 
 Fd open_directory(const std::string& path) {
   return Fd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -62,6 +71,7 @@ HostFiles::HostFiles(const std::string& root, const std::string& proc_root)
   if (!root_.valid()) root_ = open_directory(root);
 }
 
+// Element by element: with RestrictSUIDSGID=yes systemd forbids openat2().
 Result<Fd> HostFiles::open(const std::string& path, uid_t owner, int flags) const {
   const bool trusted = owner == 0;
   if (!trusted && !proc_root_.empty()) {
@@ -69,16 +79,39 @@ Result<Fd> HostFiles::open(const std::string& path, uid_t owner, int flags) cons
     if (!mounts_->empty() && !is_on_local_disk(*mounts_, path))
       return failure(ErrorKind::unsupported, path + ": not on a local disk");
   }
-  open_how how{};
   // A pipe is opened without a wait for its writer, and is then refused.
-  const int no_wait = (flags & O_PATH) != 0 ? 0 : O_NONBLOCK | O_NOCTTY;
-  how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC | no_wait);
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  if (!trusted) how.resolve |= RESOLVE_NO_SYMLINKS;
-  const long fd = ::syscall(SYS_openat2, root_.get(), path.c_str(), &how, sizeof how);
-  if (fd >= 0) return Fd(static_cast<int>(fd));
-  if (errno == ELOOP) return failure(ErrorKind::invalid, path + ": a symbolic link on its path");
-  return errno_failure(path, errno);
+  flags |= O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  std::vector<Fd> parents;  // of the element that is opened next, below the root
+  std::string rest = path;
+  for (int links = 0; links <= kMostLinks;) {
+    const std::string element = next_element(rest);
+    if (element == "..") {
+      if (!parents.empty()) parents.pop_back();
+      continue;
+    }
+    const int parent = parents.empty() ? root_.get() : parents.back().get();
+    Fd found(::openat(parent, element.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    if (!found.valid()) return errno_failure(path, errno);
+    const bool last = rest.empty();
+    if (last && (flags & O_PATH) != 0) return found;
+    std::array<char, PATH_MAX> target{};
+    const ssize_t bytes = ::readlinkat(found.get(), "", target.data(), target.size());
+    if (bytes >= 0) {
+      if (!trusted) break;
+      ++links;
+      rest = std::string(target.data(), static_cast<std::size_t>(bytes)) + "/" + rest;
+      if (rest.starts_with('/')) parents.clear();
+      continue;
+    }
+    if (!last) {
+      parents.push_back(std::move(found));
+      continue;
+    }
+    Fd file(::openat(parent, element.c_str(), flags));
+    if (!file.valid()) return errno_failure(path, errno);
+    return file;
+  }
+  return failure(ErrorKind::invalid, path + ": a symbolic link on its path");
 }
 
 Result<std::string> HostFiles::read(const std::string& path, uid_t owner,
@@ -109,7 +142,12 @@ Result<std::string> HostFiles::read(const std::string& path, uid_t owner,
 }
 
 bool HostFiles::exists(const std::string& path, uid_t owner) const {
-  return open(path, owner, O_PATH | O_NOFOLLOW).has_value();
+  return open(path, owner, O_PATH).has_value();
+}
+
+bool HostFiles::is_absent(const std::string& path) const {
+  const Result<Fd> file = open(path, 0, O_PATH);
+  return !file && file.error().kind == ErrorKind::not_found;
 }
 
 std::vector<std::string> HostFiles::names_in(const std::string& path, uid_t owner) const {

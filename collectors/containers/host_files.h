@@ -33,6 +33,9 @@ class HostFiles {
   // Whether the path exists; for another owner than root under the same rules.
   bool exists(const std::string& path, uid_t owner) const;
 
+  // Whether the path does not exist. False if that cannot be known.
+  bool is_absent(const std::string& path) const;
+
   // Reads the table of mounts again at the next need.
   void forget() { mounts_.reset(); }
 

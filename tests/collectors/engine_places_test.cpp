@@ -134,6 +134,12 @@ TEST_CASE("on a host without engines a container has no labels that could be unk
   }
 }
 
+TEST_CASE("if nobody can see whether there is an engine, labels are unknown") {
+  FakeTree fake;
+  fake.link("/etc", "/etc");  // as if the kernel refused to open anything there
+  CHECK_FALSE(described(fake, Engine::docker).labels_unknown.empty());
+}
+
 TEST_CASE("Podman's databases have name, image and labels") {
   for (const bool sqlite : {false, true})
     for (const bool moved : {false, true}) {
