@@ -29,12 +29,17 @@ install_programs() {
   must systemctl daemon-reload
 }
 
-enforce() {
-  write_config /system.slice/plain.service
+# The unit starts with what write_config wrote.
+use_configuration() {
   cp /tmp/model.json /usr/share/cgphase/model.json
   sed 's/^model = .*//; s/^interval = .*/&\npolicy = "hold"/' /tmp/cgphase.toml \
     >/etc/cgphase/cgphase.toml
   must systemctl start cgphased
+}
+
+enforce() {
+  write_config /system.slice/plain.service
+  use_configuration
 }
 
 await() {
