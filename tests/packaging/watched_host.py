@@ -31,8 +31,12 @@ class WatchedHost:
 
     def __init__(self, names):
         self.folder, self.names, self.used_usec = tempfile.mkdtemp(prefix="cgphase-"), names, 0
-        for part in ("cgroups", "state", "run"):
+        for part in ("cgroups", "state", "run", "proc"):
             os.mkdir(self.path(part), 0o700)
+        # Without the processes of this machine, where another test may run another daemon.
+        for name in os.listdir("/proc"):
+            if not name.isdecimal():
+                os.symlink("/proc/" + name, self.path("proc", name))
         # Without the controller of memory nothing can be enforced, so no real cgroup is needed.
         write(self.path("cgroups", "cgroup.controllers"), "cpu\n")
         for name in names:
@@ -46,8 +50,8 @@ class WatchedHost:
         with open(self.path("log"), "wb") as log:
             self.daemon = subprocess.Popen(
                 [DAEMON, "--config", self.path("cgphase.toml"), "--cgroup-root",
-                 self.path("cgroups"), "--state-dir", self.path("state"), "--runtime-dir",
-                 self.path("run")], stderr=log)
+                 self.path("cgroups"), "--proc-root", self.path("proc"), "--state-dir",
+                 self.path("state"), "--runtime-dir", self.path("run")], stderr=log)
 
     def path(self, *parts):
         return os.path.join(self.folder, *parts)
