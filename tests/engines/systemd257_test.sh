@@ -12,8 +12,8 @@
 system_units='web cart plain.service bare.scope'
 machine_units='hourly room'
 
-# A second Docker beside the first one, with the other driver. The daemon cannot learn its
-# containers' names.
+# A second Docker beside the first one, with the other driver. Its data-root is only in its command
+# line.
 start_docker_with_cgroupfs() {
   docker_cgroupfs=(docker -H unix:///run/docker2.sock)
   sed 's/cgroupdriver=systemd/cgroupdriver=cgroupfs/' /etc/docker/daemon.json >/tmp/docker2.json
@@ -37,7 +37,7 @@ start_containers() {
   cgroups="$docker_cgroup $cart_cgroup system.slice/plain.service system.slice/bare.scope"
   cgroups+=" $crun_cgroup $runc_cgroup $plain_cgroup default/lab machine.slice/machine-room.scope"
   cgroups+=" lxc.payload.box $file_cgroup"
-  drift_names="$system_units $machine_units nightly daily lab box ${file_id:0:12}"
+  drift_names="$system_units $machine_units nightly daily lab box web2"
   until_true 20000 test -d "$root/system.slice/bare.scope" || must false
   must systemd-run --quiet --unit other sleep 1000
 }
@@ -92,7 +92,7 @@ others_change() {
   echo 50331648 >"$root/default/lab/memory.max"
   echo 50000 100000 >"$root/lxc.payload.box/cpu.max"
   judged 'updates' \
-    "bare.scope room plain.service web hourly nightly daily lab box ${file_id:0:12}" 'web cart'
+    "bare.scope room plain.service web hourly nightly daily lab box web2" 'web cart'
   set_to system.slice/bare.scope memory.high max
   set_to machine.slice/machine-room.scope memory.high max
   set_to system.slice/plain.service memory.max 50331648
