@@ -42,9 +42,6 @@ constexpr std::chrono::seconds kSetUpGrace{5};
 // cost too much, and the model then gets fewer data (docs/operations.md).
 constexpr std::size_t kFewContainers = 16;
 
-// Containers without labels whose files are read again at each sweep.
-constexpr std::size_t kTriedPerSweep = 8;
-
 // Interval of retries for inotify watches that could not be created.
 constexpr std::chrono::seconds kWatchAgain{60};
 
@@ -102,7 +99,6 @@ class NodeSampler::Impl {
   bool track_unit(CgroupId container, const Unit& unit, const Recognised& match,
                   NodeSample& tick);
   void find_first_limits(NodeSample& tick);
-  void describe_unlabelled(NodeSample& tick);
   void leave_unit(const Unit& unit, NodeSample& tick);
   TrackedList::const_iterator find_path(const CgroupPath& path) const;
   void forget(TrackedList::iterator at, NodeSample& tick);
@@ -137,7 +133,6 @@ class NodeSampler::Impl {
   std::map<CgroupId, Unit> units_;  // by the container in it, which the unit's cgroup represents
   std::set<CgroupPath> tasks_;      // containers that only containerd's files tell
   UnlabelledMap unlabelled_;
-  CgroupId tried_{};  // the last of them whose files were read again
   AncestorLimitsReader ancestor_limits_;
   TreeChange change_;  // kept for its capacity
   StatFlush flushes_;
@@ -201,7 +196,6 @@ void NodeSampler::Impl::follow_tree(MonotonicTime now, NodeSample& tick) {
     sources_ = find_sources(tree_.root_fd(), options_.proc_root);
     std::ranges::move(std::exchange(waiting_, {}), std::back_inserter(settling_));
     find_first_limits(tick);
-    describe_unlabelled(tick);
     for (const auto& tracked : tracked_) find_ancestor_limits(*tracked, tick);
   }
   for (const CgroupId id : change_.vanished) {
@@ -363,26 +357,6 @@ void NodeSampler::Impl::find_first_limits(NodeSample& tick) {
   }
 }
 
-// A file may have been read while it was written, or its directory mounted later. A few at each
-// sweep are tried again, in turn, because a database may be large.
-void NodeSampler::Impl::describe_unlabelled(NodeSample& tick) {
-  for (std::size_t tried = 0; tried < std::min(unlabelled_.size(), kTriedPerSweep); ++tried) {
-    auto next = unlabelled_.upper_bound(tried_);
-    if (next == unlabelled_.end()) next = unlabelled_.begin();
-    tried_ = next->first;
-    const auto at = std::ranges::lower_bound(tracked_, tried_, {}, id_of);
-    const TreeChange::Appeared cgroup{tried_, (*at)->path};
-    const bool for_parent = (*at)->for_parent;
-    Recognised match = next->second.match;
-    Result<Fd> directory = tree_.open_directory(cgroup.path, tried_);
-    if (!directory || !describe_container(tried_, cgroup.path, Recognised(match), for_parent,
-                                          directory->get(), engine_files_).labels_unknown.empty())
-      continue;
-    forget(at, tick);
-    track(cgroup, std::move(match), for_parent, std::move(*directory), tick);
-  }
-}
-
 // The container in a unit ended. The unit may be a container by itself.
 void NodeSampler::Impl::leave_unit(const Unit& unit, NodeSample& tick) {
   const auto at = std::ranges::lower_bound(tracked_, unit.id, {}, id_of);
@@ -399,13 +373,13 @@ void NodeSampler::Impl::track(const TreeChange::Appeared& cgroup, Recognised&& m
                               bool for_parent, Fd directory, NodeSample& tick) {
   if (for_parent) represent(parent_of(cgroup.path), tick);
   tick.appeared.push_back(
-      describe_container(cgroup.id, cgroup.path, Recognised(match), for_parent, directory.get(),
+      describe_container(cgroup.id, cgroup.path, std::move(match), for_parent, directory.get(),
                          engine_files_));
   const ContainerInfo& info = tick.appeared.back();
   if (info.engine == Engine::containerd && !is_engine_container(cgroup.path))
     tasks_.insert(cgroup.path);
   if (!info.labels_unknown.empty())
-    unlabelled_[cgroup.id] = {info.name, info.labels_unknown, std::move(match)};
+    unlabelled_[cgroup.id] = {info.name, info.labels_unknown};
   const CgroupOwner* const owner =
       tree_.owner_of(for_parent ? parent_of(cgroup.path) : cgroup.path);
   const std::string quota = owner != nullptr ? owner->name : "";

@@ -12,7 +12,6 @@
 #include "cgroupfs/cgroup_id.h"
 #include "collectors/cgroup_files.h"
 #include "collectors/cgroup_tree.h"
-#include "collectors/containers/recognise.h"
 #include "collectors/sample.h"
 #include "collectors/sample_filter.h"
 #include "collectors/unit_resets.h"
@@ -39,7 +38,6 @@ using TrackedList = std::vector<std::unique_ptr<Tracked>>;
 // A container whose labels are not known, and why (ContainerInfo::labels_unknown).
 struct Unlabelled {
   std::string name, why;
-  Recognised match;
 };
 using UnlabelledMap = std::map<CgroupId, Unlabelled>;
 

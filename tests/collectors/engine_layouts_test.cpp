@@ -208,26 +208,3 @@ TEST_CASE("a source names the first container whose labels are unknown") {
   node.remove(unknown);
   CHECK(source().present);
 }
-
-TEST_CASE("labels that can be read later count from the next sweep on") {
-  Node node;
-  node.make("/var/lib/docker");
-  for (int i = 0; i < 20; ++i)
-    node.make("/cg/docker/" + std::string(62, 'c') + std::to_string(10 + i));
-  const std::string late = "/docker/" + kDockerId;
-  node.make("/cg" + late);
-  NodeSampler sampler = node.open();
-  CHECK_FALSE(found_by_path(node.sample(sampler)).at(late).labels_unknown.empty());
-  node.write_engine_files();
-  std::map<CgroupPath, ContainerInfo> found;
-  int sweeps = 0;
-  for (; sweeps < 4 && found.empty(); ++sweeps) {
-    node.clock.advance(std::chrono::seconds(60));
-    found = found_by_path(node.sample(sampler));
-  }
-  CHECK(sweeps <= 3);  // 21 containers, 8 at each sweep
-  REQUIRE(found.size() == 1);
-  CHECK(found.at(late).labels_unknown.empty());
-  CHECK(node.tick.vanished == std::vector{found.at(late).id});
-  CHECK(node.tick.containers.size() == 21);
-}
