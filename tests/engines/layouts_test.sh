@@ -152,7 +152,7 @@ else
   diff <(sort <<<"${expected%$'\n'}") /tmp/reported
 fi
 cgphase list | grep -q 'labels unknown' || fail 'list does not report the unknown labels'
-cgphase doctor | grep -q 'labels' || fail 'doctor does not report the unknown labels'
+cgphase doctor | grep -q 'labels of 1 container' || fail 'doctor does not report the unknown labels'
 if until_true 90000 all_lowered; then
   echo 'all that may be lowered are lowered'
 else
